@@ -1,6 +1,7 @@
-"""Speed of the bundled embedder: ours, the library's own `embed`, and its tokenizer alone.
+"""Speed of the bundled embedder: ours, the library's own `embed`, and its tokenizer alone; or of any embedders.
 
     python -m benchmarks.embedder FOLDER
+    python -m benchmarks.embedder FOLDER --chunks 600 --embedders wordllama onnx:FOLDER --name embedder-models
 
 Chunks are 1,000 characters each, from the PDFs in the folder. Contestants alternate; each repetition of ours starts
 with a new embedder, so that nothing is cached from the previous one.
@@ -12,15 +13,18 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.conditions import conditions, wait_until_idle, write_result
+from parquetry.settings.embedding import EmbeddingSettings
+from parquetry.settings.hub import model_name
 
 CHUNK_CHARACTERS = 1000
-PACKAGES = ("parquetry", "wordllama", "tokenizers", "numpy")
+PACKAGES = ("parquetry", "wordllama", "onnxruntime", "tokenizers", "numpy")
 
 
 def chunks_of(folder: Path, wanted: int) -> list[str]:
@@ -48,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     chunks = chunks_of(options.folder, options.chunks)
     contestants = {"ours": _ours, "library": _library, "tokenizer": _tokenizer}
+    if options.embedders:
+        contestants = {model_name(each): partial(_embedder, each) for each in options.embedders}
     per_second: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(options.repetitions):
         for name, prepare in contestants.items():
@@ -62,19 +68,26 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "characters_per_chunk": CHUNK_CHARACTERS,
         "chunks_per_second": per_second,
         "median": {name: statistics.median(rates) for name, rates in per_second.items()},
-        "cosine_to_library_on_lower_case": _agreement(chunks[:200]),
     }
+    if not options.embedders:
+        result["cosine_to_library_on_lower_case"] = _agreement(chunks[:200])
     for name, rates in per_second.items():
-        print(f"{name:<10} {statistics.median(rates):8.0f} chunks/s (from {min(rates):.0f} to {max(rates):.0f})")
-    print(f"written to {write_result('embedder', result, options.results)}")
+        print(f"{name:<24} {statistics.median(rates):8.0f} chunks/s (from {min(rates):.0f} to {max(rates):.0f})")
+    print(f"written to {write_result(options.name, result, options.results)}")
     return result
 
 
 def _ours() -> Callable[[list[str]], object]:
     from parquetry.embed.wordllama import WordLlamaEmbedder
-    from parquetry.settings.embedding import EmbeddingSettings
 
     return WordLlamaEmbedder(EmbeddingSettings()).embed
+
+
+def _embedder(name: str) -> Callable[[list[str]], object]:
+    from parquetry.embed import registry
+
+    registry._open.clear()
+    return registry.open_embedder(name, EmbeddingSettings()).embed
 
 
 def _library() -> Callable[[list[str]], object]:
@@ -106,6 +119,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.embedder")
     parser.add_argument("folder", type=Path, help="a folder of PDFs")
     parser.add_argument("--chunks", type=int, default=8000)
+    parser.add_argument("--embedders", nargs="+", help="as in the settings, in place of the bundled one's three")
+    parser.add_argument("--name", default="embedder", help="of the result")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--max-load", type=float, help="wait before each run until the load average is below this")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")

@@ -1,6 +1,6 @@
 """Questions over annual reports: whether a page that answers is among the first ten results.
 
-    python -m benchmarks.filings [FINANCEBENCH_DEV]
+    python -m benchmarks.filings [FINANCEBENCH_DEV] [--long-tables]
 
 Without a folder, the reports are made (`benchmarks/filings_made.py`): the first half of the questions is for choosing
 settings, the other half for measuring them. FINANCEBENCH_DEV is a folder of filings as PDF with `questions.jsonl`.
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     with tempfile.TemporaryDirectory(prefix="parquetry-filings-") as scratch:
         folder = options.corpus or Path(scratch)
-        source, questions = _questions(options.folder, folder)
-        settings = _settings(folder, source)
+        source, questions = _questions(options, folder)
+        settings = settings_of(folder, source)
         run_refresh(Request(settings), DirectEngine(), Observer())
         with Reader(settings) as reader:
             found = {mode: [_found(reader, each, mode) for each in questions] for mode in MODES}
@@ -57,12 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     return result
 
 
-def _questions(filings: Path | None, folder: Path) -> tuple[Path, list[Question]]:
+def _questions(options: argparse.Namespace, folder: Path) -> tuple[Path, list[Question]]:
     """Return the folder of the documents, and questions about them."""
+    filings = options.folder
     if filings is None:
         source = folder / "reports"
         source.mkdir(exist_ok=True)
-        return source, write_reports(source)
+        return source, write_reports(source, long_tables=options.long_tables)
     asked = [json.loads(line) for line in (filings / "questions.jsonl").read_text("utf-8").splitlines()]
     return filings, [
         Question(
@@ -74,13 +75,20 @@ def _questions(filings: Path | None, folder: Path) -> tuple[Path, list[Question]
     ]
 
 
-def _settings(folder: Path, source: Path) -> Settings:
+def settings_of(folder: Path, source: Path) -> Settings:
+    """Return settings of a corpus in a folder, with one source."""
     values = {
         "corpus": {"root": str(folder / "corpus")},
         "search": {"cache_entries": 0},
-        "source": [{"name": "filings", "uri": str(source), "include": ["*.pdf", "*.md"]}],
+        "source": [{"name": "filings", "uri": str(source), "include": ["*.pdf", "*.md", "*.txt"]}],
     }
     return parse_settings(values, "filings")
+
+
+def questions_found(settings: Settings, questions: Sequence[Question]) -> dict[str, dict[str, float]]:
+    """Return the figures of each mode over all questions, on a corpus that is there."""
+    with Reader(settings) as reader:
+        return {mode: _summary([_found(reader, each, mode) for each in questions]) for mode in MODES}
 
 
 def _found(reader: Reader, question: Question, mode: Mode) -> Mapping[str, float]:
@@ -114,6 +122,7 @@ def _summary(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.filings")
     parser.add_argument("folder", type=Path, nargs="?", help="filings as PDF with questions.jsonl; made ones without")
+    parser.add_argument("--long-tables", action="store_true", help="make reports with tables longer than a chunk")
     parser.add_argument("--corpus", type=Path, help="existing folder that keeps the corpus for the next measurement")
     parser.add_argument("--name", default="filings", help="of the file of results")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")

@@ -7,6 +7,7 @@ as in real filings.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,12 @@ _STATEMENTS = {
     "Consolidated Balance Sheets": tuple(FACTS)[4:8],
     "Consolidated Statements of Cash Flows": tuple(FACTS)[8:],
 }
+_OTHER_ROWS = tuple(
+    f"{first} {second}"
+    for first in ("Accrued", "Deferred", "Prepaid", "Restricted", "Unbilled", "Other")
+    for second in ("deposits", "freight", "licences", "pensions", "rebates", "royalties", "wages")
+)
+"""rows before those that are asked for, in reports with long tables"""
 _RISKS = (
     "Demand for our products depends on economic conditions in our markets, and a downturn may reduce it.",
     "Our suppliers may raise prices or fail to deliver, and we may not be able to pass higher costs on to customers.",
@@ -60,7 +67,7 @@ class Question:
     """text that a chunk with the answer holds"""
 
 
-def write_reports(folder: Path, seed: int = 7) -> list[Question]:
+def write_reports(folder: Path, seed: int = 7, *, long_tables: bool = False) -> list[Question]:
     """Write a report per company and year as Markdown; return a question for each, by turns about every fact.
 
     Every other company names its files by number, as an archive of filings does.
@@ -68,6 +75,8 @@ def write_reports(folder: Path, seed: int = 7) -> list[Question]:
     Args:
         folder: existing folder.
         seed: of the figures.
+        long_tables: True for tables of 45 rows, longer than a chunk; those of every other company are lines of plain
+            text, as in a PDF.
     """
     chance, questions = random.Random(seed), []
     for place, company in enumerate(COMPANIES):
@@ -78,10 +87,14 @@ def write_reports(folder: Path, seed: int = 7) -> list[Question]:
                 if place % 2
                 else f"000{71_000 + place}-{year % 100 + 1}-{chance.randrange(10**6):06}"
             )
-            (folder / f"{name}.md").write_text("\n".join(_report(chance, company, year, figures)), "utf-8")
+            plain = long_tables and place % 4 in (1, 2)
+            name = f"{name}.{'txt' if plain else 'md'}"
+            lines = _report(chance, company, year, figures, _OTHER_ROWS if long_tables else ())
+            (folder / name).write_text("\n".join(map(_as_plain_line, lines) if plain else lines), "utf-8")
             fact = tuple(FACTS)[len(questions) % len(FACTS)]
             asked = FACTS[fact].format(company=company, year=f"{('FY', 'fiscal year ')[len(questions) % 3 == 2]}{year}")
-            questions.append(Question(asked, f"{name}.md", words=f"| {fact} | {figures[fact][year]} |"))
+            row = f"| {fact} | {figures[fact][year]} |"
+            questions.append(Question(asked, name, words=_as_plain_line(row) if plain else row))
     return questions
 
 
@@ -89,7 +102,15 @@ def _amount(chance: random.Random) -> str:
     return f"{chance.randrange(1_000, 99_999):,}"
 
 
-def _report(chance: random.Random, company: str, year: int, figures: dict[str, dict[int, str]]) -> Iterator[str]:
+def _as_plain_line(lines: str) -> str:
+    """Return a line as a PDF would have it: neither marks of headings nor those of tables."""
+    lines = re.sub(r"\n\|[-|]+$", "", lines).removeprefix("# ")
+    return " ".join(lines.replace("|", " ").split()) if lines.startswith("|") else lines
+
+
+def _report(
+    chance: random.Random, company: str, year: int, figures: dict[str, dict[int, str]], others: Sequence[str]
+) -> Iterator[str]:
     yield f"{company}, Inc.\n\nAnnual report pursuant to section 13 or 15(d)\n"
     yield f"For the fiscal year ended December 31, {year}\n"
     yield "# Business\n"
@@ -99,6 +120,7 @@ def _report(chance: random.Random, company: str, year: int, figures: dict[str, d
     for title, facts in _STATEMENTS.items():
         yield f"# {title}\n\n(in thousands)\n"
         yield f"| Years ended December 31, | {year} | {year - 1} | {year - 2} |\n|---|---|---|---|"
+        yield from (f"| {each} | {' | '.join(_amount(chance) for _ in range(3))} |" for each in others)
         yield from (f"| {fact} | {' | '.join(figures[fact][year - back] for back in range(3))} |" for fact in facts)
         yield "\nSee the accompanying notes to the consolidated financial statements.\n"
         yield from (f"{' '.join(_shuffled(chance, _RISKS))}\n" for _ in range(2))

@@ -50,7 +50,7 @@ Rows = list[dict[str, Any]]
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
-    classes = {name: build for name, build in all_classes().items() if options.only in name}
+    classes = {name: build for name, build in all_classes().items() if any(part in name for part in options.only)}
     started = time.monotonic()
     found = dict(_measured(classes, options))
     measured = {name: found[name] for name in classes if name in found}
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "classes": measured,
     }
     print(f"over the bound: {result['over_the_bound']}\nnot finished: {result['not_finished']}")
-    print(f"written to {write_result('hostile', result, options.results)}")
+    print(f"written to {write_result(options.name, result, options.results)}")
     return result
 
 
@@ -210,7 +210,8 @@ def _line(rows: Sequence[dict[str, Any]]) -> str:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile", description=__doc__)
-    parser.add_argument("--only", default="", help="classes with this in their names")
+    parser.add_argument("--only", nargs="+", default=[""], help="classes with any of these in their names")
+    parser.add_argument("--name", default="hostile", help="of the file of results")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes, rising")
     parser.add_argument("--seconds", type=float, default=120, help="CPU time of one file")
     parser.add_argument("--jobs", type=int, default=1, help="files that are read at once")

@@ -15,6 +15,8 @@ import psutil
 
 SAMPLE_SECONDS = 0.1
 """seconds between two samples of the processes; shorter-lived processes may be missed"""
+_MEMORY_EVERY = 2
+"""samples per measurement of memory: the kernel walks all pages of a process, which slows it down"""
 _MB = 1e6
 
 
@@ -26,6 +28,8 @@ class Measured:
     """from start to exit of the process, including the interpreter's start"""
     processor_seconds: float
     """user and system time of all processes, as last sampled: up to one sample interval of each process is missing"""
+    own_processor_seconds: float
+    """the part of these that the command itself took, without its child processes"""
     peak_pss_mb: float
     """largest simultaneous sum over all processes, in 10^6 bytes; memory shared by n processes counts 1/n in each"""
     peak_rss_mb: float
@@ -78,6 +82,7 @@ def measure(
         return Measured(
             wall_seconds=round(wall, 3),
             processor_seconds=round(tree.processor_seconds, 2),
+            own_processor_seconds=round(tree.own_processor_seconds, 2),
             peak_pss_mb=round(tree.peak_pss / _MB, 1),
             peak_rss_mb=round(tree.peak_rss / _MB, 1),
             load_before=round(load, 2),
@@ -93,6 +98,7 @@ class _Tree:
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._processor: dict[int, float] = {}
+        self._looks = 0
         self.peak_pss = 0
         self.peak_rss = 0
 
@@ -100,8 +106,14 @@ class _Tree:
     def processor_seconds(self) -> float:
         return sum(self._processor.values())
 
+    @property
+    def own_processor_seconds(self) -> float:
+        return self._processor.get(self._root.pid, 0.0)
+
     def look(self) -> None:
         pss = rss = 0
+        with_memory = self._looks % _MEMORY_EVERY == 0
+        self._looks += 1
         try:
             processes = [self._root, *self._root.children(recursive=True)]
         except psutil.NoSuchProcess:
@@ -109,10 +121,12 @@ class _Tree:
         for process in processes:
             try:
                 times = process.cpu_times()
-                memory = process.memory_full_info()
+                self._processor[process.pid] = times.user + times.system
+                memory = process.memory_full_info() if with_memory else None
             except (psutil.NoSuchProcess, psutil.AccessDenied):
                 continue
-            self._processor[process.pid] = times.user + times.system
+            if memory is None:
+                continue
             pss += getattr(memory, "pss", memory.rss)
             rss += memory.rss
         self.peak_pss = max(self.peak_pss, pss)

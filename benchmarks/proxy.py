@@ -1,10 +1,14 @@
 """Cost of the chat proxy over its model service: first token, whole answer, memory over many streams.
 
-    python -m benchmarks.proxy [--requests 256] [--streams 10000] [--documents 2000]
+    python -m benchmarks.proxy [--requests 512] [--streams 10000] [--documents 2000]
+        [--workers 1] [--clients 1 8 64]
 
 The model service is scripted: it reads a request, waits, and sends its tokens at a fixed pace, in a process of its own.
-The same clients ask it directly and through `parquetry serve`; all share the machine's cores. Each question is drawn
-anew, so that no search is answered from the cache.
+The same clients ask it directly and through `parquetry serve`, in turns of a few seconds; all share the machine's
+cores. Each question is drawn anew, so that no search is answered from the cache.
+
+All answers take the same time, so clients that begin together would ask together for ever. They begin at random moments
+within the time of one answer; "at once" is the other case, in which all of them ask within the same millisecond.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +35,15 @@ import psutil
 from benchmarks.conditions import conditions, wait_until_idle, write_result
 
 CLIENTS = (1, 8, 64)
+ROUNDS = 4
+"""turns of each case: directly, relayed, with retrieval, and again"""
 FIRST_SECONDS, TOKEN_SECONDS, TOKENS = 0.1, 0.01, 30
 """pace of the scripted model: its first token, each further one, and their number"""
 PACKAGES = ("parquetry", "aiohttp", "fastapi", "starlette", "uvicorn", "duckdb")
 _URL = re.compile(r"http://([\w.]+):(\d+)")
 WITHOUT = {"rag_top_k": 0, "rag_enable_tools": False}
 """fields of a request that is only relayed"""
+ANSWER_SECONDS = FIRST_SECONDS + TOKENS * TOKEN_SECONDS
 
 
 # --- the scripted model service, in a process of its own
@@ -103,10 +111,10 @@ async def _model_service() -> None:
 class Proxy:
     """A running `parquetry serve`."""
 
-    def __init__(self, folder: Path, model_port: int) -> None:
+    def __init__(self, folder: Path, model_port: int, workers: int) -> None:
         command = [sys.executable, "-m", "parquetry.serving.cli.main", "serve", "--port", "0", "--read-only"]
         self._process = subprocess.Popen(
-            [*command, "--upstream", f"http://127.0.0.1:{model_port}/v1"],
+            [*command, "--upstream", f"http://127.0.0.1:{model_port}/v1", "--workers", str(workers)],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -139,6 +147,17 @@ class Proxy:
 
 
 # --- the clients
+
+
+class Words:
+    """Words of the corpus, and questions of them; no question is asked twice."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self.rng = random.Random(17)
+
+    def question(self) -> str:
+        return "Which " + " ".join(self.rng.choices(self._words, k=5)) + "?"
 
 
 class ChatClient:
@@ -175,58 +194,88 @@ class ChatClient:
         return first or 0.0, time.perf_counter() - started
 
 
-async def load(port: int, words: list[str], clients: int, requests: int, **fields: Any) -> dict[str, Any]:
-    """Send chats from some clients at a time; return their times."""
-    rng, left = random.Random(clients), requests
+async def load(
+    port: int, words: Words, clients: int, requests: int, *, at_once: bool = True, **fields: Any
+) -> list[tuple[float, float]]:
+    """Send chats from some clients at a time; return seconds to the first token and to the end of each answer.
+
+    Args:
+        port: of the service.
+        words: makes the questions.
+        clients: number of chats in work at a time.
+        requests: number of chats.
+        at_once: all clients begin in the same moment, else at random moments within the time of an answer.
+        fields: fields of the requests.
+    """
+    left = requests
     times: list[tuple[float, float]] = []
 
     async def client() -> None:
         nonlocal left
         connection = ChatClient(port)
+        if not at_once:
+            await asyncio.sleep(words.rng.uniform(0, ANSWER_SECONDS))
         while left > 0:
             left -= 1
-            question = "Which " + " ".join(rng.choices(words, k=5)) + "?"
-            body = {"model": "m", "messages": [{"role": "user", "content": question}], **fields}
+            body = {"model": "m", "messages": [{"role": "user", "content": words.question()}], **fields}
             times.append(await connection.chat(body))
 
-    started = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(clients)))
-    seconds = time.perf_counter() - started
-    first, whole = (sorted(each[side] for each in times) for side in (0, 1))
+    return times
+
+
+def told(times: list[tuple[float, float]], processor_seconds: float) -> dict[str, Any]:
+    """Return the figures of one case, in milliseconds."""
+    first, whole = (sorted(1000 * each[side] for each in times) for side in (0, 1))
     return {
         "requests": len(times),
-        "requests_per_second": round(len(times) / seconds, 1),
-        "first_token_p50_ms": round(1000 * statistics.median(first), 2),
-        "first_token_p95_ms": round(1000 * first[int(0.95 * len(first))], 2),
-        "whole_p50_ms": round(1000 * statistics.median(whole), 2),
-        "whole_p95_ms": round(1000 * whole[int(0.95 * len(whole))], 2),
-        "raw_first_ms": [round(1000 * each, 1) for each in first],
-        "raw_whole_ms": [round(1000 * each, 1) for each in whole],
+        "first_token_p50_ms": round(statistics.median(first), 2),
+        "first_token_p95_ms": round(first[int(0.95 * len(first))], 2),
+        "whole_p50_ms": round(statistics.median(whole), 2),
+        "whole_p95_ms": round(whole[int(0.95 * len(whole))], 2),
+        "processor_ms_per_request": round(1000 * processor_seconds / len(times), 2),
+        "raw_first_ms": [round(each, 1) for each in first],
+        "raw_whole_ms": [round(each, 1) for each in whole],
     }
 
 
-def compared(model_port: int, proxy: Proxy, words: list[str], requests: int) -> dict[str, Any]:
-    """Measure directly, relayed only, and with retrieval; streamed or not."""
-    found: dict[str, Any] = {}
-    for clients in CLIENTS:
-        for stream in (False, True):
-            number = max(32, requests if clients > 1 else requests // 8)
-            cases = {
-                "direct": asyncio.run(load(model_port, words, clients, number, stream=stream)),
-                "relayed": asyncio.run(load(proxy.port, words, clients, number, stream=stream, **WITHOUT)),
-                "with retrieval": asyncio.run(load(proxy.port, words, clients, number, stream=stream)),
-            }
-            for name in ("relayed", "with retrieval"):
-                for side in ("first_token_p50_ms", "whole_p50_ms"):
-                    cases[name][f"over_{side}"] = round(cases[name][side] - cases["direct"][side], 2)
-            kind = f"{clients} clients, {'streamed' if stream else 'whole'}"
-            found[kind] = cases
-            over = {name: cases[name]["over_first_token_p50_ms"] for name in ("relayed", "with retrieval")}
-            print(kind, {name: (over[name], cases[name]["over_whole_p50_ms"]) for name in over}, flush=True)
+def compared(model_port: int, proxy: Proxy, words: Words, requests: int, clients: int, **how: Any) -> dict[str, Any]:
+    """Measure directly, relayed only, and with retrieval, in turns."""
+    cases: dict[str, tuple[int, dict[str, Any]]] = {
+        "direct": (model_port, {}),
+        "relayed": (proxy.port, WITHOUT),
+        "with retrieval": (proxy.port, {}),
+    }
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
+    seconds = dict.fromkeys(cases, 0.0)
+    for _ in range(ROUNDS):
+        for name, (port, fields) in cases.items():
+            before = proxy.seconds()
+            times[name] += asyncio.run(load(port, words, clients, requests // ROUNDS, **how, **fields))
+            seconds[name] += proxy.seconds() - before
+    found = {name: told(times[name], seconds[name]) for name in cases}
+    for name in ("relayed", "with retrieval"):
+        for side in ("first_token_p50_ms", "whole_p50_ms"):
+            found[name][f"over_{side}"] = round(found[name][side] - found["direct"][side], 2)
     return found
 
 
-def memory(proxy: Proxy, words: list[str], streams: int) -> dict[str, Any]:
+def all_compared(model_port: int, proxy: Proxy, words: Words, requests: int, numbers: Sequence[int]) -> dict[str, Any]:
+    """Measure all numbers of clients, streamed or not, spread over time or at once."""
+    found: dict[str, Any] = {}
+    for clients in numbers:
+        for at_once in (False, True) if clients > 1 else (False,):
+            for stream in (False, True):
+                number = requests if clients > 8 else max(32, requests // 4 if clients > 1 else requests // 8)
+                kind = f"{clients} clients{' at once' if at_once else ''}, {'streamed' if stream else 'whole'}"
+                found[kind] = compared(model_port, proxy, words, number, clients, at_once=at_once, stream=stream)
+                shown = ("over_first_token_p50_ms", "over_whole_p50_ms", "processor_ms_per_request")
+                cases = {name: [found[kind][name][side] for side in shown] for name in ("relayed", "with retrieval")}
+                print(kind, cases, flush=True)
+    return found
+
+
+def memory(proxy: Proxy, words: Words, streams: int) -> dict[str, Any]:
     """Measure memory while many streamed answers are relayed, with retrieval."""
     found, seconds = [], proxy.seconds()
     for done in range(0, streams, streams // 10):
@@ -251,9 +300,11 @@ def prepared(folder: Path, documents: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=256)
+    parser.add_argument("--requests", type=int, default=512)
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--documents", type=int, default=2_000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
     parser.add_argument("--max-load", type=float)
     parser.add_argument("--serve-model", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -265,9 +316,9 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        words = prepared(folder, given.documents)
+        words = Words(prepared(folder, given.documents))
         port = int(model.stdout.readline()) if model.stdout else 0
-        proxy = Proxy(folder, port)
+        proxy = Proxy(folder, port, given.workers)
         try:
             asyncio.run(load(proxy.port, words, 8, 200, stream=True, model="fast"))
             idle = wait_until_idle(given.max_load)
@@ -276,8 +327,9 @@ def main() -> None:
                 "load_at_start": os.getloadavg()[0],
                 "idle_before": idle,
                 "documents": given.documents,
+                "workers": given.workers,
                 "pace": {"first_seconds": FIRST_SECONDS, "token_seconds": TOKEN_SECONDS, "tokens": TOKENS},
-                "times": compared(port, proxy, words, given.requests),
+                "times": all_compared(port, proxy, words, given.requests, given.clients),
                 "load_at_end": os.getloadavg()[0],
                 "memory": memory(proxy, words, given.streams),
             }
@@ -285,7 +337,7 @@ def main() -> None:
             proxy.stop()
             model.terminate()
             model.wait(30)
-    print(write_result("proxy", result))
+    print(write_result("proxy" if given.workers == 1 else f"proxy-{given.workers}-workers", result))
 
 
 if __name__ == "__main__":

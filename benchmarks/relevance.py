@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         print(collection.name)
         print_reports(reports)
         apart[collection.name] = {mode: report.as_json() for mode, report in reports.items()}
-    embedder = open_embedder(settings.corpus.embedder, settings.embedding).id
+    embedder = open_embedder(settings.corpus.embedder, settings.embedding, settings.hub).id
     told = measured(collections, pairs, curves)
     result = {
         "conditions": conditions(PACKAGES),
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "apart": apart,
     }
     if options.bundled:
-        text = with_calibration(None, Calibration(embedder, curves), told, BUNDLED.name)
+        text = with_calibration(None, Calibration("embedder", embedder, curves), told, BUNDLED.name)
         BUNDLED.write_text(text, "utf-8")
     print(f"written to {write_result(options.name, result, options.results)}")
     return result

@@ -30,13 +30,15 @@ from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import SearchSettings, Settings, override
 
 PACKAGES = ("parquetry", "duckdb", "wordllama", "PyStemmer", "numpy")
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+WEIGHTS = (0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0)
 DEPTHS = (20, 50, 100, 200, 500, 1000)
 RRF_WEIGHTS = (0.2, 0.3, 0.5)
 RRF_KS = (10, 30, 60)
 K1S = (0.6, 0.9, 1.2, 1.5, 2.0)
 BS = (0.3, 0.5, 0.75, 0.9)
 K3S = (0.0, 2.0, 8.0, 1000.0)
+HEADINGS = (0, 1, 2, 3, 5)
+"""times that a word of a heading counts besides"""
 SHIPPED = SearchSettings()
 
 
@@ -149,6 +151,8 @@ def _fusions(lists: Mapping[str, _Lists]) -> Iterator[Row]:
 
 def _keywords(lists: Mapping[str, _Lists]) -> Iterator[Row]:
     variants = {
+        "no identities of documents": Keywords(identity=0.0),
+        **{f"words of headings times {1 + extra}": Keywords(headings=extra) for extra in HEADINGS},
         "no stems": Keywords(stems=False),
         "stop words searched for": Keywords(stop_words=True),
         "identifiers in parts only": Keywords(wholes=False),

@@ -35,7 +35,8 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
 
     Returns:
         `refresh/{source}` for each source of documents with a schedule, `sessions/{source}` for each of sessions;
-        `refresh/on-demand`, `reindex/on-demand` and, where there are sources of sessions, `sessions/on-demand`.
+        `maintenance/scheduled` if `[retention]` has one; `refresh/on-demand`, `reindex/on-demand` and, where there are
+        sources of sessions, `sessions/on-demand`.
 
     Raises:
         SettingsError: as for `check_deployments`.
@@ -50,6 +51,7 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
         on_demand.append(sessions)
     return [
         *(_scheduled(source, settings, file) for source in settings.source if source.schedule),
+        *_maintenance(settings, file),
         *(_deployment(each, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")) for each in on_demand),
     ]
 
@@ -66,12 +68,14 @@ def check_deployments(settings: Settings) -> None:
     for name, count in counts.items():
         if count > 1:
             raise SettingsError(f"{count} deployments would be named {name}; give these sources other names")
+    schedules = [(f"source {source.name}", source.schedule) for source in scheduled]
     now = datetime.now(UTC)
-    for source in scheduled:
+    for what, schedule in [*schedules, ("[retention]", settings.retention.schedule)]:
         try:
-            next_run(source.schedule or "", now)
+            if schedule is not None:
+                next_run(schedule, now)
         except ValueError as error:
-            raise SettingsError(f"source {source.name}: {error}; leave the schedule out, or change its year") from error
+            raise SettingsError(f"{what}: {error}; leave the schedule out, or change its year") from error
 
 
 def deployment_name(source: SourceSettings, settings: Settings) -> str:
@@ -97,6 +101,15 @@ def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> 
         # A run that starts during another would find the same changes; the next scheduled one is soon enough.
         limit=_one_run("CANCEL_NEW"),
     )
+
+
+def _maintenance(settings: Settings, file: str | None) -> list[RunnerDeployment]:
+    if settings.retention.schedule is None:
+        return []
+    from parquetry.flows.maintenance import maintenance
+
+    limit = _one_run("CANCEL_NEW")
+    return [_deployment(maintenance, "scheduled", cron=settings.retention.schedule, config=file, limit=limit)]
 
 
 def _deployment(

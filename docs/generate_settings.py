@@ -58,8 +58,8 @@ and then every default below holds. `parquetry init` writes a file with all keys
 - The file is checked as a whole before anything runs. An unknown key, a value of the wrong kind or one out of its
   range stops the command with exit code 2 and a line that names the key, the value and, for a misspelt key, the
   nearest known one.
-- Relative places (`corpus.root`, `source.uri`, the folder of an `onnx:` model, prompts of `[sessions]`) are relative to
-  the file, wherever the command runs.
+- Relative places (`corpus.root`, `source.uri`, the folder of an `onnx:` model, `hub.cache`, prompts of `[sessions]`)
+  are relative to the file, wherever the command runs.
 - Secrets belong into the environment (`OPENAI_API_KEY`) rather than into the file, and are [masked](secrets.md) in
   every message.
 - A changed setting redoes what it affects and nothing else: a chunking setting chunks again from the stored text, an

@@ -23,7 +23,7 @@ def refresh(
 ) -> RunReport:
     """Update a corpus from its sources, and publish.
 
-    Starts extraction processes: a script needs `if __name__ == "__main__":` around the call.
+    Documents are read in processes of their own, which do not import the calling script.
 
     Args:
         settings: settings or their file; None for the command line's default.
@@ -38,6 +38,7 @@ def refresh(
         OutageError: a service or store failed; unaffected documents are published.
         RefusedError: a guard or the budget stopped a source; the others are published.
         IndexNotWritten: everything is published, but the search index could not be updated.
+        RunSuspended: documents wait for a batch at a service; the others are published.
         ParquetryError: nothing was published.
     """
     report = run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Observer())

@@ -20,6 +20,7 @@ from parquetry.planning.report import RunReport
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+    from parquetry.flows.pipelines.migration_plan import MigrationRequest
     from parquetry.flows.pipelines.sessions import SessionsRequest
     from parquetry.sessions.report import SessionsReport
     from parquetry.tasks.sessions.publish import Review
@@ -68,6 +69,27 @@ def run_sessions_on_prefect(
         from parquetry.flows.sessions import run_sessions_request
 
         return run_sessions_request(request, observer, review, alone=alone)
+
+
+def run_migration_on_prefect(request: MigrationRequest, observer: Observer, *, verbose: bool) -> RunReport:
+    """Build a migration, or switch to it, as a Prefect flow run in this process, as in `run_on_prefect`.
+
+    Args:
+        request: request to run.
+        observer: receives progress.
+        verbose: True to show Prefect's log on stderr.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    from parquetry.flows.pipelines.migration_plan import planned_migration
+    from parquetry.storage.lake.lake import Lake
+
+    planned_migration(request, Lake(request.settings.corpus.root).snapshot())
+    with _prefect(verbose=verbose) as alone:
+        from parquetry.flows.migration import run_migration_request
+
+        return run_migration_request(request, observer, alone=alone)
 
 
 @contextmanager

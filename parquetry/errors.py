@@ -11,6 +11,7 @@ ParquetryError                states the problem, its location and the remedy
 │   ├── ServiceRefused        a service refuses the account: key, quota or the model's name
 │   └── PagesGone             the version that a list was read from page by page is gone: start again
 ├── OutageError               a service failed for everything that a source needed: exit 4, good results are published
+├── RunSuspended              part of the work waits for a batch at a service: exit 6, everything else is published
 ├── RefusedError              a guard or a budget stops the run: exit 3
 │   └── BudgetReached         the next request would exceed the budget
 └── StorageError              the corpus could not be read or written: stops, exit 4
@@ -152,6 +153,12 @@ class PagesGone(SettingsError):
 
 class OutageError(ParquetryError):
     """A service failed for everything that a source needed; good results are published."""
+
+
+class RunSuspended(ParquetryError):
+    """Part of the work waits for a batch at a service; a later run takes what it brings, and all else is published."""
+
+    exit_code = 6
 
 
 class RefusedError(ParquetryError):

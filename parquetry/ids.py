@@ -37,6 +37,15 @@ def revision(document: str, run: str) -> int:
     return (int.from_bytes(digest, "big") >> 1) or 1
 
 
+def migration_mask(key: str) -> int:
+    """Return the BIGINT (63 bits, positive) that a migration combines with a revision (XOR) to number its candidate.
+
+    Args:
+        key: key of the migration.
+    """
+    return revision("migration", key)
+
+
 def entry_id(namespace: str, scope: Iterable[str | None], text: str) -> str:
     """Return the UUIDv5 of an entry: the same statement in the same scope is always the same entry.
 

@@ -205,6 +205,33 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
+class Quality:
+    """Facts on the reading of a document; None stands for what is unknown, never for none."""
+
+    pages: int | None = None
+    """pages or slides, including those without text"""
+    without_text: tuple[int, ...] | None = None
+    """1-based numbers of the pages without text, blank ones included"""
+    unread: tuple[int, ...] | None = None
+    """1-based numbers of the pages that show something of which not everything could be read"""
+    least: int | None = None
+    """characters of the page with the fewest, 0 for one without text"""
+    median: float | None = None
+    """characters of a page"""
+    ocr: tuple[tuple[int, float], ...] | None = None
+    """1-based numbers of the pages read by OCR, with the confidence of the engine, 0 to 1"""
+    ocr_confidence: float | None = None
+    """mean confidence of those pages, weighted by their characters; 0 to 1"""
+    unmapped: int | None = None
+    """characters that stand for nothing: glyphs without a character in a PDF (a lower bound, from samples of each
+    page), U+FFFD, and those for private use"""
+    tables: int | None = None
+    """tables written as tables"""
+    cut: int | None = None
+    """characters left out because of the limit on a document's text"""
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """Normalised text of a document with the positions of its parts and headings."""
 
@@ -220,6 +247,8 @@ class Extraction:
     """name/version of the extractor"""
     warnings: tuple[str, ...] = ()
     """workarounds, one sentence each: `page 3 has no text layer`"""
+    quality: Quality | None = None
+    """None for a text that was stored without"""
 
 
 # --- chunk
@@ -240,7 +269,8 @@ class Chunk:
     page: int | None
     """1-based number of the page, sheet, slide or chapter; None if the format has none"""
     headings: tuple[str, ...]
-    """titles of the headings above the chunk's start, outermost first"""
+    """titles of the headings above the chunk's start, outermost first; for a chunk that begins inside a table, then one
+    line with the caption, the unit and the column names that stand above its rows"""
 
 
 # --- state

@@ -68,6 +68,8 @@ def visible_text(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """Return a text of many lines without control and invisible characters, for readers who would not see them."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     return _NOT_TEXT.sub(lambda found: found["plain"] or "", _LINE_ENDS.sub("\n", text))
 
 
@@ -78,6 +80,8 @@ def _sign(found: re.Match[str]) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     r"""Return JSON that parses to the same value, with terminal control and invisible characters as `\u001b`."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isascii() and text.isprintable():
+        return text
     return _IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 

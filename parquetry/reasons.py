@@ -69,7 +69,7 @@ DOCUMENTS: Mapping[str, str] = {
     "unreadable-answer": "the site answered with something unusable",
     "unreadable-name": "the name cannot be part of a path",
     "unsafe-name": "the name leads out of the archive",
-    "unsafe-xml": "the XML declares entities",
+    "unsafe-xml": "entities of the XML refer to files, or expand without bound",
     "unsupported-compression": "the member is compressed in a way that is not read",
     "unsupported-encoding": "the reply is encoded in a way that was not asked for",
     "unsupported-type": "documents of this type are not read",

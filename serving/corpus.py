@@ -42,7 +42,8 @@ class Corpus:
 
     Args:
         place: folder or URL of the corpus; a settings file that names it; settings; or the address of a service.
-        version: version number, as in `parquetry history`, for reading; None for the newest. Not for a service.
+        version: version number, as in `parquetry history`, or a tag, for reading; None for the newest. Not for a
+            service.
         token: token of the service (`parquetry token create`).
         namespace: namespace that is searched and written to. None searches all of a corpus on disk and writes to
             its `corpus.namespace`; for a service it is the token's own.
@@ -59,7 +60,7 @@ class Corpus:
         self,
         place: str | os.PathLike[str] | Settings,
         *,
-        version: int | None = None,
+        version: int | str | None = None,
         token: str | None = None,
         namespace: str | None = None,
         on_search: Callable[[SearchedEvent], object] | None = None,
@@ -128,7 +129,7 @@ class Corpus:
             filters: caller and document filters; applied before ranking. The token names the caller of a service.
             context: earlier turns, or another text that weighs in.
             min_relevance: 0 to 1; leaves out what is less likely to answer.
-            level: `chunk`, or `document` to rank documents by their best chunk.
+            level: `chunk`, or `document` to rank documents by their best chunks and identity.
             rerank: True to rescore the best with the configured reranker.
         """
         options = SearchOptions(k, mode, filters, context, min_relevance, level, rerank)

@@ -31,6 +31,7 @@ from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import Settings, load_settings, override
 from parquetry.storage.database import Connection
+from parquetry.storage.files.layout import Version
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_readable
 from parquetry.storage.search.filters import Filters, restrict
@@ -45,13 +46,13 @@ class EmbeddedCorpus:
 
     Args:
         place: folder or URL of the corpus; a settings file that names it; or settings.
-        version: version number; None for the newest.
+        version: version number, or a tag; None for the newest.
         namespace: namespace to search and write to; None to search all.
         create: True to make a corpus where there is none.
     """
 
     def __init__(
-        self, place: str | os.PathLike[str] | Settings, version: int | None, namespace: str | None, *, create: bool
+        self, place: str | os.PathLike[str] | Settings, version: Version | None, namespace: str | None, *, create: bool
     ) -> None:
         self._settings = _settings_of(place)
         self._asked_version = version

@@ -6,34 +6,36 @@ import logging
 
 import numpy as np
 
-from parquetry.embed.registry import embedder_behind, id_of
+from parquetry.embed.registry import id_of
 from parquetry.errors import IndexNotWritten, SettingsError, StorageError
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import FAILURES, Connection, reading
 from parquetry.storage.files.filesystem import filesystem_at
+from parquetry.storage.files.layout import Version
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import OpenIndex, in_memory, spaces_of
 from parquetry.storage.index.views import hybrid_macro
 from parquetry.storage.lake.damage import may_be_damage, naming_damage
 from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
 from parquetry.storage.lake.snapshot_views import connect_readable, file_views, readable
+from parquetry.storage.search.corpus_embedder import corpus_embedder
 from parquetry.storage.search.locked import files_of, lent, lock
 
 log = logging.getLogger("parquetry")
 
 
 def connect(
-    root: str, *, version: int | None = None, search: bool = True, settings: Settings | None = None
+    root: str, *, version: Version | None = None, search: bool = True, settings: Settings | None = None
 ) -> Connection:
     """Open a DuckDB connection to a corpus.
 
-    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`, and
-    `document_history` (every row ever published up to the version). Macros: `search_vector(vector, k)`,
-    `search_text(query, k)`, `search_hybrid(query, k)`, and the function `embed(text)`.
+    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `notes`, `quality`,
+    `pages`, `runs`, `failures`, and `document_history` (every row ever published up to the version). Macros:
+    `search_vector(vector, k)`, `search_text(query, k)`, `search_hybrid(query, k)`, and the function `embed(text)`.
 
     Args:
         root: folder or URL of the corpus.
-        version: version number as listed by `parquetry history`; None for the newest.
+        version: version number as listed by `parquetry history`, or a tag; None for the newest.
         search: True to add the macros. The newest version has an index that is kept up to date; an older version
             without an index file gets an index in memory, which takes as long as building one. False gives only the
             views, straight on the files.
@@ -54,7 +56,7 @@ def connect(
     return opened.connection
 
 
-def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings) -> OpenIndex:
+def open_index(lake: Lake, snapshot: Snapshot, version: Version | None, settings: Settings) -> OpenIndex:
     """Open the index of a version; the caller closes it.
 
     Args:
@@ -102,7 +104,7 @@ def _open_unwritten(folder: IndexFolder, snapshot: Snapshot, settings: Settings,
 
 
 def replacement(
-    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, failed: OpenIndex, error: Exception
+    lake: Lake, snapshot: Snapshot, version: Version | None, settings: Settings, failed: OpenIndex, error: Exception
 ) -> OpenIndex | None:
     """Open another index in place of one whose file is damaged; None if its file is intact.
 
@@ -128,7 +130,13 @@ def replacement(
 
 
 def with_views(
-    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, opened: OpenIndex, *, locked: bool = False
+    lake: Lake,
+    snapshot: Snapshot,
+    version: Version | None,
+    settings: Settings,
+    opened: OpenIndex,
+    *,
+    locked: bool = False,
 ) -> tuple[OpenIndex, Snapshot]:
     """Add the views, macros and functions of `connect` to an index.
 
@@ -200,9 +208,11 @@ def _add_embed(connection: Connection, settings: Settings) -> None:
     (space,) = spaces
 
     def embed(text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-        embedder = embedder_behind(space.embedder, settings.embedders, settings.embedding)
+        embedder = corpus_embedder(space.embedder, settings.embedders, settings)
         if embedder is None:
-            named = ", ".join(f"{name} is {id_of(name, settings.embedding)}" for name in settings.embedders)
+            named = ", ".join(
+                f"{name} is {id_of(name, settings.embedding, settings.hub)}" for name in settings.embedders
+            )
             raise SettingsError(
                 f"the corpus was embedded by {space.embedder}, which the settings do not name ({named}); "
                 "give connect() the settings of the corpus"

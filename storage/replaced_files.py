@@ -47,7 +47,7 @@ def missing_file_error(file: str) -> StorageError:
     layout = layout_of(root)
     if layout.shard(known, name) in files_of(open_table(layout, known)):
         return DamagedCorpus(f"the corpus is damaged: {file} is missing; `parquetry doctor` tells what is damaged")
-    return FilesGaveWay(f"{file} gave way to others while it was read (`parquetry forget` does that); run it again")
+    return FilesGaveWay(f"{file} gave way to others while it was read (`forget` and `vacuum` do that); run it again")
 
 
 def reread(read: Callable[[], Result]) -> Result:

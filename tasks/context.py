@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from parquetry import freed_memory
 from parquetry.embed.base import Accountable, Embedder
 from parquetry.llm.spending import Ledger
 from parquetry.planning.rows import RunStamp
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
+from parquetry.storage import arrow_memory
 from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.tasks.batches.texts import TextLane
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.vectors import RunVectors
@@ -51,6 +54,8 @@ class RunContext:
     fetching: Fetching = field(init=False)
     ledger: Ledger = field(init=False)
     """ledger of the costs of services"""
+    text_lanes: dict[str, TextLane] = field(default_factory=dict)
+    """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
     _stored: Stored | None = None
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """vectors by id of the model"""
@@ -83,7 +88,8 @@ class RunContext:
         with self._lock:
             if model.id not in self._vectors:
                 stored = Stored() if stored is None else stored
-                self._vectors[model.id] = RunVectors(stored, accounted(model.open(), self.ledger))
+                lane = self.text_lanes.get(model.id)
+                self._vectors[model.id] = RunVectors(stored, accounted(model.open(), self.ledger), lane)
             return self._vectors[model.id]
 
     def check_cancelled(self) -> None:
@@ -96,12 +102,24 @@ class RunContext:
         self.cancelled.wait(seconds)
         self.check_cancelled()
 
+    def give_memory_back(self) -> None:
+        """Free what only batches need, after the last one: publishing and indexing need memory of their own."""
+        with self._lock:
+            for vectors in self._vectors.values():
+                vectors.give_memory_back()
+            if self._stored is not None:
+                self._stored.close()
+        arrow_memory.give_back()
+        freed_memory.give_back()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.cancelled.set()
         self.fetching.close()
+        for texts in self.text_lanes.values():
+            texts.lane.close()
         with self._lock:
             if self._stored is not None:
                 self._stored.close()

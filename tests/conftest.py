@@ -23,10 +23,30 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def _announced_by_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a test registers as a secret: texts of later tests in this process would be masked, or refused."""
+    monkeypatch.setattr(known_secrets, "_announced", known_secrets._announced)
+
+
 @pytest.fixture
 def nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the secrets that other tests registered in this process."""
+    """Forget the secrets that fixtures registered in this process."""
     monkeypatch.setattr(known_secrets, "_announced", frozenset())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that leaves the process in a folder of its own, which is deleted: all later tests would fail."""
+    yield
+    start = item.config.invocation_params.dir
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:
+        folder = Path("a folder that is gone")
+    if folder != start:
+        os.chdir(start)
+        pytest.fail(f"the test left the process in {folder}")
 
 
 SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")

@@ -23,6 +23,8 @@ _USES = {
     **{name: name for name in ("match", "fullmatch", "search")},
     **dict.fromkeys(("sub", "subn", "finditer", "findall", "split"), "finditer"),
 }
+_USE = re.compile(rf"\.(?:{'|'.join(_USES)})\b")
+_OF_RE = re.compile(rf"\bre\.(?:{'|'.join(_USES)}|compile)\b")
 _PROBES = "aA1 -_.<>\"'\n\t;:=#&|*"
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 _MANY = 50
@@ -52,8 +54,10 @@ def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str,
     """Find calls like `re.search("...", text)` within functions; a value inserted into a pattern counts as a digit."""
     uses = _uses()
     for name, file in product_modules():
-        tree = ast.parse(file.read_text("utf-8"))
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        source = file.read_text("utf-8")
+        if not _OF_RE.search(source):
+            continue
+        for function in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)):
             kept = {
                 node.value: node.targets[0].id
                 for node in ast.walk(function)
@@ -109,11 +113,13 @@ def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, re.Patter
             yield from _within(f"{place}[{number}]", each, depth - 1)
 
 
+@functools.cache
 def _uses() -> dict[tuple[str, str], set[str]]:
     """Return (module, name) -> methods that are called on it there."""
     found = defaultdict(set)
     for name, file in product_modules():
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        source = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(source)) if _USE.search(source) else ():
             if isinstance(node, ast.Attribute) and node.attr in _USES:
                 held = node.value.value if isinstance(node.value, ast.Subscript) else node.value
                 if isinstance(held, ast.Name):

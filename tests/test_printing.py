@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquetry.printing import json_text, tell, tell_wrapped, visible, visible_text
+from parquetry.printing import json_text, plain_text, tell, tell_wrapped, visible, visible_text
 from tests.product_modules import ROOMS
 from tests.terminal_signs import obeyed
 
@@ -160,3 +160,17 @@ def test_another_way_would_be_found():
         ("sys.stderr", 3),
         ("typer.echo", 5),
     ]
+
+
+@pytest.mark.parametrize("around", ["{}", "a{}b", "1{}2\n\t\u00e9"], ids=["alone", "ascii", "other"])
+def test_plain_text_keeps_of_the_controls_tabs_and_line_ends_alone(around):
+    for letter in map(chr, range(128)):
+        kept = letter if letter.isprintable() or letter == "\t" else "\n" if letter in "\n\r\v\f" else ""
+        assert plain_text(around.format(letter)) == around.format(kept), ascii(letter)
+
+
+def test_json_of_ascii_has_no_controls():
+    for letter in map(chr, range(128)):
+        text = json_text(f"a{letter}b")
+        assert text.isprintable(), ascii(letter)
+        assert json.loads(text) == f"a{letter}b"

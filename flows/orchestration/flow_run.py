@@ -23,10 +23,11 @@ from prefect.states import Cancelled as CancelledState
 from prefect.states import Completed, Failed
 from prefect.utilities.engine import is_prefect_sigterm_handler_installed
 
-from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
+from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError, RunSuspended
 from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import PARAMETERS, Parameters
 from parquetry.flows.orchestration.parent_watch import end_with_starter
+from parquetry.flows.orchestration.run_events import Published, emit_refusal, emit_report
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.masked_output import guard_output, masked_errors
@@ -63,13 +64,11 @@ class RequestLike(Protocol):
         ...
 
 
-class ReportLike(Protocol):
-    """A report of a run of any kind."""
+class ReportLike(Published, Protocol):
+    """A report of a run of any kind, with its error."""
 
     @property
     def error(self) -> RunError | None: ...
-
-    def as_json(self) -> dict[str, Any]: ...
 
 
 Asked = TypeVar("Asked", bound=RequestLike)
@@ -115,34 +114,41 @@ def run_flow(
         The report as JSON, or the final state of a run that failed, was cancelled, or had nothing to do.
     """
     begin()
+    root, namespaces = None, set[str]()
     try:
         request = caller.request if caller else parse()
+        root = layout_of(request.settings.corpus.root).root
         if not caller and request.is_for_all and (idle := nothing_scheduled(request.settings, kind.content)):
             return idle
         scopes = kind.scopes(request)
         tag(scopes)
         namespaces = {scope.namespace for scope in scopes}
         held = set() if caller and caller.alone else namespaces
-        root = layout_of(request.settings.corpus.root).root
         log = RunLog(caller.observer if caller else Observer())
         with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, kind.lock):
             report = kind.execute(request, PrefectEngine(), log)
     except Cancelled as stopped:
         return cancelled(caller, stopped)
     except RefusedError as error:
+        if root is not None:
+            emit_refusal(error, root, namespaces)
         return refused(error)
     except ParquetryError as error:
         return failed(error)
     kind.create_artifacts(report, request, namespaces)
+    emit_report(report, root, namespaces)
     if caller:
         caller.report = report
     match report.error:
         case OutageError() as problem:
             return failed(problem)
         case RefusedError() as problem:
+            emit_refusal(problem, root, namespaces)
             return refused(problem)
         case IndexNotWritten() as problem:
             return without_index(str(problem))
+        case RunSuspended() as problem:
+            return suspended(problem, report.as_json())
     return report.as_json()
 
 
@@ -231,6 +237,14 @@ def without_index(error: str) -> State[Any]:
     Prefect emits `prefect.flow-run.Unindexed` for it. The flow's caller receives the error.
     """
     return Failed(name="Unindexed", message=visible(error), data=IndexNotWritten(error))
+
+
+def suspended(why: RunSuspended, told: dict[str, Any]) -> State[Any]:
+    """Return the final state of a run that waits for a batch at a service: completed, named for automations.
+
+    Prefect emits `prefect.flow-run.AwaitsBatch` for it. The next scheduled run goes on.
+    """
+    return Completed(name="AwaitsBatch", message=visible(str(why)), data=told)
 
 
 def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:

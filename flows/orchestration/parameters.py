@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from parquetry.errors import SettingsError
+from parquetry.planning.compaction import MANY_FILES
 
 
 class Parameters(BaseModel):
@@ -82,6 +83,19 @@ class SessionsParameters(Parameters):
     def subject(self) -> str:
         names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
         return _several(self.namespace, names)
+
+
+class MaintenanceParameters(BaseModel):
+    """Scheduled or on-demand upkeep."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    least_files: int = Field(
+        MANY_FILES,
+        ge=2,
+        title="Least files",
+        description="Small files of a table from which on they are written together.",
+    )
 
 
 PARAMETERS: Mapping[str, type[Parameters]] = {

@@ -85,6 +85,7 @@ class RunLog(Observer):
             self._log.warning("%s", line)
         for refusal in report.refused:
             self._log.warning("refused: %s", refusal)
+        self._log_batches(report)
         self._log_problems(report.outages, report.index_error)
         self._watcher.published(report)
 
@@ -112,6 +113,7 @@ class RunLog(Observer):
     def sessions_published(self, report: SessionsReport) -> None:
         self._log_version(report, report.entries, "no entries")
         self._log_failures(report.failures)
+        self._log_batches(report)
         self._log_problems(report.outages, report.index_error)
         self._watcher.sessions_published(report)
 
@@ -124,6 +126,12 @@ class RunLog(Observer):
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(failures) > _MOST_FAILURES:
             self._log.warning("and %d more failed", len(failures) - _MOST_FAILURES)
+
+    def _log_batches(self, report: RunReport | SessionsReport) -> None:
+        for line in (*report.batches, *report.suspended):
+            self._log.info("%s", line)
+        for problem in report.batch_problems:
+            self._log.error("failed: %s", problem)
 
     def _log_problems(self, outages: Iterable[str], index_error: str | None) -> None:
         for outage in outages:

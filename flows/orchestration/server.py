@@ -21,6 +21,7 @@ import psutil
 from filelock import lock_descriptor
 
 from parquetry.errors import ParquetryError
+from parquetry.settings.home import user_cache
 
 START_SECONDS = 180
 """seconds; a first start creates the database and compiles all of Prefect: half a minute on a busy machine"""
@@ -170,7 +171,7 @@ def lasting_server(home: Path, port: int) -> Iterator[Server]:
 @contextmanager
 def _home_of_a_run() -> Iterator[Path]:
     """Yield the first persistent home not in use by another run, else a temporary one."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
+    base = user_cache()
     for number in range(1, MOST_HOMES + 1):
         home = base / f"prefect-{number}"
         held = _lock(home)

@@ -3,46 +3,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
+from parquetry.embed.registry import load_ahead
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
-from parquetry.model import DocumentRow, Failure
+from parquetry.model import DocumentRow
 from parquetry.nearest import hint
-from parquetry.planning.batches import into_batches
+from parquetry.planning.batches import Batch, into_batches
+from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
 from parquetry.planning.match import named
 from parquetry.planning.outage import needs_of, outages
 from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
-from parquetry.planning.rows import failure_of, rows_without_work
+from parquetry.planning.rows import rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import PublishedSource, Scope, has_sources, scope_of_source, scopes_of
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.scopes import scope_of_uploads, uploads_of
+from parquetry.storage.database import open_ahead
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.migrations import brought_up
 from parquetry.storage.replaced_files import reread
+from parquetry.tasks.batches.waiting import costs_of, notes, problems, suspension
 from parquetry.tasks.budget import check_prices
+from parquetry.tasks.documents.awaited import awaited_of, lanes_of, open_text_lanes, rounds
 from parquetry.tasks.documents.batch import BatchReport, document_batches
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
-from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, plan_refresh
+from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading import extracted_metadata
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
+from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
 from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
+from parquetry.tasks.engine.workers import start_ahead
 from parquetry.waiting import Teller
+
+_MUCH_READ = 4_000_000
+"""bytes of documents after which a run gives memory back before it publishes, which takes a tenth of a second"""
+_MANY_ROWS = 5000
+"""rows after which it does so as well"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ class Request:
 class _Collected:
     """Rows and reports of the batches."""
 
-    rows: list[DocumentRow] = field(default_factory=list)
+    rows: RowSpool
     reports: list[BatchReport] = field(default_factory=list)
 
 
@@ -91,6 +104,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
         ParquetryError: nothing was published.
     """
     started = perf_counter()
+    request = replace(request, settings=brought_up(request.settings))
     scopes = scopes_of_request(request)
     _check_spending(request.settings, scopes)
     make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
@@ -106,6 +120,7 @@ def check_request(request: Request) -> None:
     Raises:
         ParquetryError: any error that `run_refresh` would raise at the start.
     """
+    request = replace(request, settings=brought_up(request.settings, quietly=True))
     scopes = scopes_of_request(request)
     _check_spending(request.settings, scopes)
     check_places(request.settings, scopes)
@@ -163,7 +178,8 @@ def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[DiskSpace, ...
     Raises:
         ParquetryError: as for `run_refresh`.
     """
-    settings = request.settings
+    settings = brought_up(request.settings)
+    request = replace(request, settings=settings)
     scopes = scopes_of_request(request)
     namespaces = {scope.namespace for scope in scopes}
     models = models_of(settings, namespaces)
@@ -193,7 +209,7 @@ def _planned(
     )
 
 
-class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[DocumentRow, ...]], RunReport]):
+class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collection[DocumentRow]], RunReport]):
     """The steps of a refresh."""
 
     def __init__(self, run: DocumentRun, request: Request, scopes: Sequence[Scope], observer: Observer) -> None:
@@ -221,27 +237,51 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             lambda change: run.fetching.host(change.namespace, change.source),
         )
         observer.planned(plan, batches)
+        if batches:
+            self._open_ahead({change.namespace for batch in batches for change in batch.changes})
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
-        collected = _Collected()
+        collected = _Collected(run.rows)
         kept = [change for change in plan.changes if change.effort == "row"]
         extracted = extracted_metadata(run, kept)
         for change in kept:
             own = extracted.get(change.base.revision) if change.base else None
             collected.rows.extend(rows_without_work(change, run.stamp, own))
             run.reading.read(change)
-        by_number = {batch.number: batch for batch in batches}
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
-            for report in engine.batches(batches, document_batches(run)):
-                collected.reports.append(report)
+            for report in self._reports(plan, batches, collected, engine):
+                collected.reports.append(replace(report, rows=()))
                 collected.rows.extend(report.rows)
+                observer.batch_done(report)
+        read = sum(report.work.bytes_read for report in collected.reports)
+        if read >= _MUCH_READ or len(run.rows) >= _MANY_ROWS:
+            run.give_memory_back()
+        return collected
+
+    def _reports(
+        self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine
+    ) -> Iterator[BatchReport]:
+        """Process batches, those of documents that waited for vectors again; yield the reports."""
+        run = self.run
+        if self._request.kind == "refresh":
+            open_text_lanes(run, plan.estimate)
+        for some in rounds(run, batches, collected.reports):
+            by_number = {batch.number: batch for batch in some}
+            for report in engine.batches(some, document_batches(run)):
                 # Documents of a failed batch, or beyond the budget, may not have been read at all.
                 for change in by_number[report.batch].changes:
                     run.reading.read(change)
-                observer.batch_done(report)
-        return collected
+                yield report
 
-    def publish(self, plan: RefreshPlan, work: _Collected) -> tuple[int, tuple[DocumentRow, ...]]:
+    def _open_ahead(self, namespaces: set[str]) -> None:
+        """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
+        start_ahead()
+        settings = self.run.settings
+        names = sorted({settings.embedder_of(namespace) for namespace in namespaces})
+        load_ahead(names, settings.embedding, settings.hub)
+        open_ahead()
+
+    def publish(self, plan: RefreshPlan, work: _Collected) -> tuple[int, Collection[DocumentRow]]:
         shards = [shard for report in work.reports for shard in report.shards]
         return publish(self.run, plan.known, work.rows, shards)
 
@@ -249,14 +289,17 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
         self,
         plan: RefreshPlan,
         work: _Collected,
-        outcome: tuple[int, tuple[DocumentRow, ...]],
+        outcome: tuple[int, Collection[DocumentRow]],
         seconds: float,
     ) -> RunReport:
         run, (version, published) = self.run, outcome
         stages: Counter[str] = Counter()
         held = sum(report.held for report in work.reports)
         out_of_budget = (held_back(held, run.ledger),) if held else ()
+        lanes = lanes_of(run)
+        awaited = awaited_of(work.reports) - {(row.namespace, row.document_id) for row in work.rows}
         lost = {key: each for report in work.reports for key, each in report.lost.items()}
+        cut_off = outages(needs_of(plan.sources, work.rows, lost))
         listed = ((run.scopes[source.namespace, source.source], source) for source in plan.sources)
         for report in work.reports:
             stages.update(report.seconds)
@@ -267,7 +310,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             seconds=seconds,
             documents=count_documents(plan.sources, published),
             work=with_all_paid(sum((report.work for report in work.reports), Work()), run.ledger),
-            failures=(*listing_failures(listed, run.stamp.run_id), *_failures(plan, published)),
+            failures=(*listing_failures(listed, run.stamp.run_id), *failures_of(plan, published)),
             warnings=(
                 *plan.warnings,
                 *run.retries.notes,
@@ -275,11 +318,17 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             ),
             refused=(*plan.refused, *out_of_budget),
             empty=plan.empty,
-            outages=tuple(map(str, outages(needs_of(plan.sources, work.rows, lost)))),
+            outages=tuple(map(str, cut_off)),
+            failed_sources=tuple(outage.source for outage in cut_off),
             left_out=plan.left_out,
             kept=plan.kept,
             seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
             retries=run.retries.total,
+            costs=run.costs((*costs_of(lanes), *(cost for report in work.reports for cost in report.costs))),
+            estimated_usd=plan.estimate.expected_usd,
+            suspended=suspension(lanes, len(awaited), "document"),
+            batches=notes(lanes),
+            batch_problems=problems(lanes),
         )
 
     def columns(self, report: RunReport) -> Mapping[str, object]:
@@ -292,23 +341,14 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             "bytes_read": work.bytes_read,
             "tokens": work.tokens,
             "cost_usd": work.cost_usd,
+            "costs": as_column(report.costs),
+            "estimated_usd": report.estimated_usd,
         }
 
-
-def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Failure, ...]:
-    """Return documents that failed in this run, then earlier failures that were not retried."""
-    tried = {(row.namespace, row.document_id) for row in published}
-    now = [failure_of(row) for row in published if not row.removed and row.status != "indexed"]
-    before = [
-        failure_of(change.known, known=True)
-        for source in plan.sources
-        for change in source.changes
-        if change.action != "removed"
-        and change.known is not None
-        and change.known.status != "indexed"
-        and (change.namespace, change.document_id) not in tried
-    ]
-    return tuple(sorted((*now, *before), key=lambda failure: (failure.status, failure.uri)))
+    def columns_of_failure(self) -> Mapping[str, object]:
+        costs = self.run.costs(costs_of(lanes_of(self.run)))
+        tokens = sum(cost.tokens for cost in costs if cost.purpose == "embed")
+        return {"tokens": tokens, "cost_usd": total_usd(costs), "costs": as_column(costs)}
 
 
 def reindex_request(

@@ -82,7 +82,7 @@ def open_run(make: Callable[..., Opened], settings: Settings, scopes: Sequence[S
     try:
         run.models = models_of(settings, (scope.namespace for scope in scopes))
     except (TransientError, ServiceRefused) as error:
-        outage = OutageError(f"the embedding service cannot be asked how long its vectors are: {error}")
+        outage = OutageError(f"the embedder cannot be opened: {error}")
         with run:
             record_failure(run, kind, perf_counter() - started, outage, {})
         raise outage from error
@@ -164,6 +164,22 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         Raises:
             ParquetryError: nothing was published.
         """
+        report: Report
+        unrecorded: tuple[str, ...]
+        report, unrecorded = self._published(engine, started)
+        # The plan, the rows and the extraction processes are gone, and their memory is free. Not a step of the engine:
+        # a published run can no longer be cancelled.
+        seconds, index_error = refresh_index(self.run)
+        return replace(
+            report,
+            seconds=report.seconds + seconds,
+            warnings=(*report.warnings, *unrecorded),
+            index_error=index_error,
+            seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
+        )
+
+    def _published(self, engine: Engine, started: float) -> tuple[Report, tuple[str, ...]]:
+        """Plan, process, publish and record; return the report, and the errors of recording."""
         run = self.run
         with run:
             try:
@@ -175,17 +191,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
                     record_failure(run, self.kind, perf_counter() - started, error, self.columns_of_failure())
                 raise
             report: Report = self.report(plan, work, outcome, perf_counter() - started)
-            unrecorded: tuple[str, ...] = record(run, self.kind, report, self.columns(report))
-        # The extraction processes have ended, and their memory is free. Not a step of the engine: a published run can
-        # no longer be cancelled.
-        seconds, index_error = refresh_index(run)
-        return replace(
-            report,
-            seconds=report.seconds + seconds,
-            warnings=(*report.warnings, *unrecorded),
-            index_error=index_error,
-            seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
-        )
+            return report, record(run, self.kind, report, self.columns(report))
 
 
 def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:

@@ -6,19 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from parquetry.errors import OutageError, ParquetryError, RefusedError, SettingsError, StorageError
+from parquetry.errors import OutageError, ParquetryError, RefusedError, RunSuspended, SettingsError, StorageError
 from parquetry.llm.spending import Usage
 from parquetry.masking import masked
 from parquetry.planning.report import RunReport, failures_by_reason
 from parquetry.sessions.report import SessionsReport
 from parquetry.storage.files.full_disk import is_full
+from parquetry.storage.lake.discarding import discard_files
 from parquetry.tasks.context import RunContext
 from parquetry.tasks.engine.base import Cancelled
 
 Report = TypeVar("Report", RunReport, SessionsReport)
 _GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
 """errors after which a run is recorded only if it left data behind"""
-_STATUS: Mapping[type, str] = {OutageError: "failed", RefusedError: "refused"}
+_STATUS: Mapping[type, str] = {OutageError: "failed", RefusedError: "refused", RunSuspended: "suspended"}
 """status in `runs` of a run that published, by the error of its report"""
 _ERROR_CHARACTERS = 2000
 """maximum number of characters stored of a run's error"""
@@ -76,7 +77,8 @@ def record_failure(
     if is_full(error):
         _make_room(run, error)
     try:
-        given_up = isinstance(error, _GIVEN_UP) and not columns.get("cost_usd")
+        paid = columns.get("cost_usd") or columns.get("tokens")
+        given_up = isinstance(error, _GIVEN_UP) and not paid
         if not given_up or run.lake.is_made or run.lake.orphans(run.base):
             run.lake.record({**_row(run, kind, seconds), **ended, **columns}, [])
     except (ParquetryError, OSError) as unrecorded:
@@ -89,7 +91,7 @@ def _make_room(run: RunContext, error: BaseException) -> None:
     """Delete the files of a run that filled the disk, except vectors from a paid service."""
     paid = run.ledger.usage.get("embed", Usage()).calls > 0
     try:
-        run.lake.discard(run.stamp.run_id, vectors=not paid)
+        discard_files(run.lake, run.stamp.run_id, vectors=not paid)
     except (ParquetryError, OSError) as left:
         error.add_note(f"what the run had written could not be deleted: {left}")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -13,6 +15,7 @@ from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import Visibility
+from parquetry.planning.costs import as_column
 from parquetry.planning.outage import outages
 from parquetry.planning.rows import failure_of
 from parquetry.sessions.report import SessionsReport, count_decisions
@@ -22,8 +25,11 @@ from parquetry.sources.registry import Scope, scopes_of
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.lake.current import current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.migrations import brought_up
+from parquetry.tasks.batches.waiting import notes, problems, suspension
 from parquetry.tasks.budget import check_prices
 from parquetry.tasks.engine.base import Engine
+from parquetry.tasks.sessions.ahead import QuestionLane, open_question_lane, without
 from parquetry.tasks.sessions.batch import LearnedSession, into_session_batches, session_batches
 from parquetry.tasks.sessions.llm_cache import CacheOnlyLlm
 from parquetry.tasks.sessions.outage import session_needs
@@ -113,7 +119,8 @@ def run_sessions(
         ParquetryError: nothing was published; paid LLM answers are kept.
     """
     started = perf_counter()
-    settings = request.settings
+    settings = brought_up(request.settings)
+    request = replace(request, settings=settings)
     scopes = session_scopes(request)
     prompts = prompts_of(settings)
     # No corpus is created for a run without a usable model.
@@ -132,7 +139,7 @@ def check_sessions_request(request: SessionsRequest) -> None:
     Raises:
         ParquetryError: any error that `run_sessions` would raise at the start.
     """
-    settings = request.settings
+    settings = brought_up(request.settings, quietly=True)
     scopes = session_scopes(request)
     check_places(settings, scopes)
     prompts_of(settings)
@@ -156,7 +163,7 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
     Raises:
         ParquetryError: as for `run_sessions`.
     """
-    settings = request.settings
+    settings = brought_up(request.settings)
     scopes = session_scopes(request)
     rows, answers = [], None
     if Lake.exists(settings.corpus.root):
@@ -198,6 +205,7 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
         super().__init__(run, KIND, observer)
         self._scopes = scopes
         self._review = review
+        self._ahead: QuestionLane | None = None
 
     def plan(self) -> SessionPlan:
         run, settings = self.run, self.run.settings
@@ -222,6 +230,11 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
 
     def process(self, plan: SessionPlan, engine: Engine) -> list[LearnedSession]:
         limits = self.run.settings.sessions
+        self._ahead = open_question_lane(self.run)
+        if self._ahead is not None:
+            with closing(self._ahead):
+                self._ahead.run_ahead(plan)
+        plan = self._ready(plan)
         batches = into_session_batches(plan.sessions, limits.batch_sessions, limits.workers)
         self.observer.sessions_planned(plan, batches)
         self.observer.sessions_asked(self.run.asking)
@@ -231,12 +244,19 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
             self.observer.sessions_learned(report)
         return learned
 
+    def _ready(self, plan: SessionPlan) -> SessionPlan:
+        """Return the plan without the sessions that wait for a batch."""
+        return plan if self._ahead is None else without(plan, self._ahead.waiting)
+
     def publish(self, plan: SessionPlan, work: list[LearnedSession]) -> Outcome:
-        return publish_learned(self.run, plan, work, self._review)
+        return publish_learned(self.run, self._ready(plan), work, self._review)
 
     def report(self, plan: SessionPlan, work: list[LearnedSession], outcome: Outcome, seconds: float) -> SessionsReport:
-        run = self.run
+        run, plan = self.run, self._ready(plan)
+        lanes = () if self._ahead is None else self._ahead.lanes
+        waiting = 0 if self._ahead is None else len(self._ahead.waiting)
         usage = run.asked.values()
+        cut_off = outages(session_needs(plan, work, outcome.failed))
         # A file without a session is expected; any other reason to skip one is not.
         usual = ("extract/no-session", "extract/empty")
         failures = [
@@ -256,10 +276,17 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
             tokens=run.tokens,
             embedding_tokens=run.embedding_tokens,
             cost_usd=run.cost_usd,
+            costs=run.costs(_tokens_by_source(work)),
+            estimated_usd=plan.estimate.expected_usd if plan.estimate.priced else None,
             failures=(*plan.failures, *sorted(failures, key=lambda failure: failure.uri)),
             warnings=(*plan.warnings, *run.retries.notes, *run.ledger.warnings),
             decisions=outcome.decisions,
-            outages=tuple(map(str, outages(session_needs(plan, work, outcome.failed)))),
+            outages=tuple(map(str, cut_off)),
+            failed_sources=tuple(outage.source for outage in cut_off),
+            refused=() if self._ahead is None else self._ahead.refused,
+            suspended=suspension(lanes, waiting, "session"),
+            batches=notes(lanes),
+            batch_problems=problems(lanes),
         )
 
     def columns(self, report: SessionsReport) -> Mapping[str, object]:
@@ -271,14 +298,26 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
             "unchanged": counts["unchanged"],
             "failed": counts["failed"],
             **self.columns_of_failure(),
+            "costs": as_column(report.costs),
+            "estimated_usd": report.estimated_usd,
         }
 
     def columns_of_failure(self) -> Mapping[str, object]:
-        return {"tokens": self.run.tokens, "cost_usd": self.run.cost_usd}
+        costs = as_column(self.run.costs({}))
+        return {"tokens": self.run.tokens, "cost_usd": self.run.cost_usd, "costs": costs}
 
     def is_failure(self, error: BaseException) -> bool:
         """True unless the run is suspended for review: it restarts when the answer is there."""
         return isinstance(error, Exception | KeyboardInterrupt)
+
+
+def _tokens_by_source(learned: Iterable[LearnedSession]) -> Mapping[tuple[str, str], int]:
+    """Return the tokens that the sessions of each source took: namespace and name -> tokens."""
+    found: Counter[tuple[str, str]] = Counter()
+    for each in learned:
+        file = each.found.file
+        found[file.namespace, file.source] += each.spent.input_tokens + each.spent.output_tokens
+    return found
 
 
 def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from parquetry import ids
 from parquetry.chunking.packer import Packer, items
 from parquetry.chunking.splitter import Cutter, Ruler, Span, count_tokens, load_tokenizer
+from parquetry.chunking.tables import Tables
 from parquetry.errors import SettingsError
 from parquetry.model import Chunk, ChunkSize, Heading, Part
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4.0
 """characters that stand for a token where none can be counted"""
-VERSION = 1
+VERSION = 2
 """raised whenever the same text and settings may produce different chunks"""
 
 
@@ -101,20 +102,28 @@ class Chunker:
         ruler = Ruler(text, tokenizer)
         cutter = Cutter(text, ruler, self._settings.size, self._settings.overlap)
         places = _Places(headings, parts)
-        chunks: list[Chunk] = []
+        tables = Tables(text)
+        found: list[tuple[Part, Span]] = []
         for region in _regions(text, parts, across_pages=self._settings.across_pages):
             cutter.lines = region.format == "code"
-            spans = _trimmed(text, self._spans(text, region, places.within(region), cutter, ruler))
+            spans = _trimmed(text, self._spans(text, region, places.within(region), cutter, ruler, tables))
             if tokenizer is not None:
                 spans = self._checked(text, spans, cutter, tokenizer)
-            for start, end in spans:
-                part = places.part(start) or region
-                page = None if part.kind == "document" else part.number
-                chunks.append(Chunk(len(chunks), start, end, part.kind, page, places.path(start)))
+            found += [(region, span) for span in spans]
+        chunks: list[Chunk] = []
+        for region, (start, end) in found:
+            part = places.part(start) or region
+            page = None if part.kind == "document" else part.number
+            path = places.path(start)
+            head = tables.head(start, path)
+            chunks.append(Chunk(len(chunks), start, end, part.kind, page, (*path, head) if head else path))
         return tuple(chunks)
 
-    def _spans(self, text: str, region: Part, headings: Sequence[Heading], cutter: Cutter, ruler: Ruler) -> list[Span]:
+    def _spans(
+        self, text: str, region: Part, headings: Sequence[Heading], cutter: Cutter, ruler: Ruler, tables: Tables
+    ) -> list[Span]:
         start, end = region.start, region.end
+        tables.add_lines(region)
         if region.format == "code" and not headings:
             return cutter.code(start, end, region.language)
         markdown = region.format in ("markdown", "table")
@@ -122,6 +131,8 @@ class Chunker:
             return cutter.text(start, end)
         packer = Packer(cutter, ruler, self._settings.size, self._settings.overlap)
         for item in items(text, start, end, headings, markdown=markdown):
+            if item.kind == "table":
+                tables.add(item.start, item.end, start)
             packer.add(replace(item, kind="code") if region.format == "code" and item.kind == "text" else item)
         packer.close()
         return packer.spans

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from parquetry import ids
 from parquetry.llm.spending import Ledger
+
+if TYPE_CHECKING:
+    from parquetry.llm.batch_api import BatchService
 
 Vectors = npt.NDArray[np.float32]
 """float32[n, dimension], each row L2-normalised"""
@@ -110,6 +113,42 @@ class Accountable(Protocol):
 
     def accounted_by(self, ledger: Ledger) -> Embedder:
         """Return the same embedder limited to the ledger's budget, and recording every request in it."""
+        ...
+
+
+@runtime_checkable
+class Relievable(Protocol):
+    """Embedder that holds more memory than its next text needs."""
+
+    def give_memory_back(self) -> None:
+        """Free what is read or computed again when it is needed, such as after the last of many texts."""
+        ...
+
+
+@runtime_checkable
+class Batchable(Protocol):
+    """Embedder of a service with a batch API."""
+
+    @property
+    def price_per_million_tokens(self) -> float | None:
+        """US dollars at the ordinary price; None if unknown."""
+        ...
+
+    def batches(self) -> BatchService:
+        """Return the service's batches."""
+        ...
+
+    def batch_request(self, text: str) -> Mapping[str, Any] | None:
+        """Return the body of a request for the vector of one text; None for a text that needs the ordinary way."""
+        ...
+
+    def batch_vector(self, reply: Any) -> tuple[Vectors, int]:
+        """Return the vector in a reply, float32[dimension], L2-normalised, and the billed tokens.
+
+        Raises:
+            TransientError: there is no usable vector in it.
+            SettingsError: its vector has another dimension.
+        """
         ...
 
 

@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from parquetry.embed.base import Embedded, Vectors, Worst, model_id
 from parquetry.embed.checks import NO_TOKENS, blank, same_dimension, unit_rows
+from parquetry.embed.hub import located
 from parquetry.embed.onnx_model import by_length, input_types, load_tokenizer, open_session, padded, plain_tokenizer
 from parquetry.embed.recipe import Pooling, Recipe, read_recipe
 from parquetry.errors import SettingsError
 from parquetry.settings.embedding import EmbeddingSettings
+from parquetry.settings.hub import NO_HUB, HubSettings, hub_model
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -50,22 +52,24 @@ class OnnxEmbedder:
     nothing is cut off.
 
     Args:
-        folder: see `read_recipe`.
+        name: folder (see `read_recipe`) or model of the hub.
         settings: `dimension` keeps only that many leading components; prefixes replace the model's own prompts;
             `max_input_tokens` may make windows smaller.
+        hub: settings for a model of the hub.
 
     Raises:
         MissingExtra: onnxruntime is not installed.
         SettingsError: a file is missing or damaged, or the model does not embed texts.
+        TransientError: the hub cannot be reached.
     """
 
     price_per_million_tokens = 0.0
 
-    def __init__(self, folder: str, settings: EmbeddingSettings) -> None:
-        self._recipe = read_recipe(folder)
+    def __init__(self, name: str, settings: EmbeddingSettings, hub: HubSettings = NO_HUB) -> None:
+        self._recipe, folder = _recipe(name, hub)
         self._folder = folder
         self._document_prefix, self._query_prefix = _prefixes(self._recipe, settings)
-        self._session = open_session(self._recipe.model, f"the embedder onnx:{folder}")
+        self._session = open_session(self._recipe.model, f"the embedder onnx:{name}")
         self._inputs = input_types(self._session, folder)
         self._output, self._pooled = _choose_output(self._session, folder)
         self.tokenizer_json = plain_tokenizer(self._recipe.tokenizer)
@@ -152,13 +156,14 @@ class OnnxEmbedder:
         return pool(numbers, given["attention_mask"], self._recipe.pooling)
 
 
-def embedder_id(folder: str, settings: EmbeddingSettings) -> str | None:
-    """Return the id of `OnnxEmbedder(folder, settings)`; None if only running the model shows its dimension.
+def embedder_id(name: str, settings: EmbeddingSettings, hub: HubSettings = NO_HUB) -> str | None:
+    """Return the id of `OnnxEmbedder(name, settings, hub)`; None if only running the model shows its dimension.
 
     Raises:
         SettingsError: a file is missing or damaged.
+        TransientError: the hub cannot be reached.
     """
-    recipe = read_recipe(folder)
+    recipe, _ = _recipe(name, hub)
     dimension = settings.dimension or recipe.dimension
     return None if dimension is None else _id(recipe, dimension, settings)
 
@@ -184,8 +189,18 @@ def pool(hidden: Hidden, mask: npt.NDArray[np.int64], how: Pooling) -> npt.NDArr
     return mean
 
 
+def _recipe(name: str, hub: HubSettings) -> tuple[Recipe, str]:
+    """Return the recipe of a model and its folder."""
+    model = hub_model(name)
+    if model is None:
+        return read_recipe(name), name
+    place = located(model, hub)
+    return read_recipe(str(place.folder), place.file), str(place.folder)
+
+
 def _id(recipe: Recipe, dimension: int, settings: EmbeddingSettings) -> str:
-    # The folder is not part of the id: a model that moves is still the same model.
+    # Neither folder nor hub is part of the id: a model that moves is still the same model. Another revision is another
+    # one as soon as it differs in what makes the vectors.
     name = f"{recipe.family}-{recipe.content_hash()}/{_REVISION}"
     document_prefix, _ = _prefixes(recipe, settings)
     limited = settings.max_input_tokens < recipe.max_tokens

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from parquetry import ids
 from parquetry.errors import MissingExtra, SettingsError
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 """inputs of a text that a model may have"""
+DATA_BESIDE = "{name}?data*"
+"""pattern for the files in which a large `.onnx` file has its weights"""
 _MODEL_PLACES = ("model.onnx", "onnx/model.onnx")
 _DEFAULT_MAX_TOKENS = 512
 _NO_LIMIT = 1_000_000
@@ -32,14 +36,36 @@ def model_file(root: Path) -> Path:
     Raises:
         SettingsError: there is none, or more than one.
     """
-    for place in _MODEL_PLACES:
-        if (root / place).is_file():
-            return root / place
-    others = sorted([*root.glob("*.onnx"), *root.glob("onnx/*.onnx")])
-    if len(others) == 1:
-        return others[0]
-    found = f"; it holds {', '.join(file.name for file in others)}: name one of them model.onnx" if others else ""
+    others = sorted(file.relative_to(root).as_posix() for file in [*root.glob("*.onnx"), *root.glob("onnx/*.onnx")])
+    usual = usual_model(others)
+    if usual is not None:
+        return root / usual
+    names = ", ".join(each.rpartition("/")[2] for each in others)
+    found = f"; it holds {names}: name one of them model.onnx" if others else ""
     raise SettingsError(f"the model's folder {root} has no model.onnx{found}")
+
+
+def usual_model(paths: Iterable[str]) -> str | None:
+    """Return `model.onnx`, `onnx/model.onnx`, or the one other `.onnx` file there; None if several or none are left.
+
+    Args:
+        paths: paths of files, relative to the folder of the model.
+    """
+    there = [path for path in paths if path.endswith(".onnx") and path.rpartition("/")[0] in {"", "onnx"}]
+    known = [place for place in _MODEL_PLACES if place in there]
+    return known[0] if known else there[0] if len(there) == 1 else None
+
+
+def file_hash(file: Path) -> str:
+    """Return the `content_hash` of a file, computed again only when its size or time has changed."""
+    properties = file.stat()
+    return _hash_of(file, properties.st_size, properties.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=32)
+def _hash_of(file: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - they identify a changed file
+    with file.open("rb") as stream:
+        return ids.stream_hash(stream)
 
 
 def tokenizer_file(root: Path, model: Path) -> Path:
@@ -93,6 +119,21 @@ def read_json(file: Path, default: Any = None) -> Any:
     return cast(Any, value)
 
 
+def need_runtime(need: str) -> None:
+    """Check that models can run here.
+
+    Args:
+        need: what needs the model, for the message: `the embedder onnx:models/e5`.
+
+    Raises:
+        MissingExtra: onnxruntime is not installed.
+    """
+    try:
+        import onnxruntime  # noqa: F401 - looked for
+    except ImportError as error:
+        raise MissingExtra("onnx", need) from error
+
+
 def open_session(model: Path, need: str) -> Any:
     """Open a model to run on this machine's processors.
 
@@ -104,11 +145,10 @@ def open_session(model: Path, need: str) -> Any:
         MissingExtra: onnxruntime is not installed.
         SettingsError: the file is not a runnable model.
     """
-    try:
-        import onnxruntime
-        from onnxruntime.capi import onnxruntime_pybind11_state as failures
-    except ImportError as error:
-        raise MissingExtra("onnx", need) from error
+    need_runtime(need)
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as failures
+
     onnxruntime.set_default_logger_severity(_ERRORS_ONLY)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY

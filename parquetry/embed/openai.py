@@ -7,7 +7,7 @@ import binascii
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy.typing as npt
 from parquetry import ids
 from parquetry.embed.base import SERVICE_WORST, Embedded, Embedder, Vectors, model_id
 from parquetry.embed.checks import blank, in_order, same_dimension, unit_rows
+from parquetry.embed.prices import Price, service_price
 from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
+from parquetry.llm.batch_api import BatchService
 from parquetry.llm.calls import Endpoint, RetryPolicy, endpoint, open_client, with_retry
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import excerpt
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 _REVISION = 1
 """raised whenever the same text may get a different vector"""
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-_PRICES = {"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10}
-"""US dollars per million tokens. Source: https://platform.openai.com/docs/pricing"""
 _BYTES_PER_TOKEN = 3
 """fewer than in most texts, so that the estimate is usually an upper bound"""
 _PROBE = "probe"
@@ -89,7 +89,8 @@ class OpenAIEmbedder:
     @property
     def price_per_million_tokens(self) -> float | None:
         """US dollars: from the settings, or OpenAI's list price if OpenAI itself is called."""
-        return _price(self._model, self._settings, self._where)
+        found = service_price(self._model, self._settings, official=self._where.official)
+        return None if found is None else found.usd_per_million_tokens
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed texts of documents; texts that the service rejects are refused, all others embedded.
@@ -155,6 +156,32 @@ class OpenAIEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return upper estimates of the tokens from the lengths in UTF-8."""
         return [_estimate(text) for text in texts]
+
+    def batches(self) -> BatchService:
+        """Return the service's batches."""
+        return BatchService(self._where, self._patience, self._settings.timeout_seconds)
+
+    def batch_request(self, text: str) -> Mapping[str, Any] | None:
+        """Return the body of a request for the vector of one text.
+
+        Returns:
+            None for a text that is blank, or may be too long for the model: it is embedded the ordinary way.
+        """
+        sent = self._settings.document_prefix + text
+        if not text.strip() or _estimate(sent) > self._settings.max_input_tokens:
+            return None
+        shape = {"dimensions": self._settings.dimension} if self._settings.dimension else {}
+        return {"model": self._model, "input": sent, "encoding_format": self._format, **shape}
+
+    def batch_vector(self, reply: Any) -> tuple[Vectors, int]:
+        """Return the vector in a reply to a `batch_request`, and the billed tokens."""
+        vectors = _vectors(reply, 1)
+        same_dimension(vectors.shape[1], self.dimension, f"{self._model} at {self._where.url}")
+        for reason in unit_rows(vectors).values():
+            raise TransientError("bad-reply", reason)
+        usage = reply.get("usage")
+        counted = usage.get("total_tokens") if isinstance(usage, dict) else None
+        return vectors[0], counted if isinstance(counted, int) else 0
 
     def _batches(self, inputs: dict[int, str]) -> Iterator[dict[int, str]]:
         """Yield as many texts per request as the limits allow; a text that may be too long for the model goes alone."""
@@ -303,19 +330,14 @@ def embedder_id(model: str, settings: EmbeddingSettings) -> str | None:
     return None if dimension is None else _id(model, dimension, settings)
 
 
-def price(model: str, settings: EmbeddingSettings) -> float | None:
-    """Return the price of `OpenAIEmbedder(model, settings)`.
+def price(model: str, settings: EmbeddingSettings) -> Price | None:
+    """Return the price of `OpenAIEmbedder(model, settings)`; None if it is unknown.
 
     Raises:
         SettingsError: OpenAI itself is called without a key.
     """
-    return _price(model, settings, endpoint(settings.base_url, settings.api_key, "embedding"))
-
-
-def _price(model: str, settings: EmbeddingSettings, where: Endpoint) -> float | None:
-    if settings.price_per_million_tokens is not None:
-        return settings.price_per_million_tokens
-    return _PRICES.get(model) if where.official else None
+    where = endpoint(settings.base_url, settings.api_key, "embedding")
+    return service_price(model, settings, official=where.official)
 
 
 def _id(model: str, dimension: int, settings: EmbeddingSettings) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from parquetry import ids
-from parquetry.embed.onnx_model import max_tokens, model_file, read_json, tokenizer_file
+from parquetry.embed.onnx_model import DATA_BESIDE, file_hash, max_tokens, model_file, read_json, tokenizer_file
 from parquetry.errors import SettingsError
 
 Pooling = Literal["cls", "mean", "max", "last"]
@@ -55,10 +54,10 @@ class Recipe:
 
     def content_hash(self) -> str:
         """Return eight hex digits over the weights, the tokenizer and the settings of their use."""
-        data = sorted(self.model.parent.glob(f"{self.model.name}?data*"))
+        data = sorted(self.model.parent.glob(DATA_BESIDE.format(name=self.model.name)))
         return ids.settings_hash(
             {
-                "files": [_file_hash(file) for file in (self.model, *data, self.tokenizer)],
+                "files": [file_hash(file) for file in (self.model, *data, self.tokenizer)],
                 "pooling": self.pooling,
                 "max_tokens": self.max_tokens,
                 "lower_case": self.lower_case,
@@ -66,13 +65,14 @@ class Recipe:
         )
 
 
-def read_recipe(folder: str) -> Recipe:
+def read_recipe(folder: str, chosen: Path | None = None) -> Recipe:
     """Read the recipe of the model in a folder.
 
     Args:
         folder: holds `model.onnx` (or `onnx/model.onnx`, or one other `.onnx` file) and `tokenizer.json`; may hold the
             files that sentence-transformers writes: `modules.json`, `1_Pooling/config.json`,
             `sentence_bert_config.json`, `config_sentence_transformers.json`, `tokenizer_config.json`, `config.json`.
+        chosen: the `.onnx` file of several; None for the usual one.
 
     Raises:
         SettingsError: a file is missing or damaged, or the model needs a step that is not supported.
@@ -82,7 +82,7 @@ def read_recipe(folder: str) -> Recipe:
     root = Path(folder)
     if not root.is_dir():
         raise SettingsError(f"the folder {folder} of an `onnx:` embedder does not exist")
-    model = model_file(root)
+    model = chosen or model_file(root)
     config = read_json(root / "config.json")
     transformer = read_json(root / "sentence_bert_config.json")
     pooling_config = read_json(_pooling_folder(root) / "config.json")
@@ -130,14 +130,3 @@ def _pooling(config: dict[str, Any], root: Path) -> Pooling:
     if len(chosen) != 1 or chosen[0] is None:
         raise SettingsError(f"the model in {root} pools its tokens in a way that is not supported: {config}")
     return chosen[0]
-
-
-def _file_hash(file: Path) -> str:
-    properties = file.stat()
-    return _hash_of(file, properties.st_size, properties.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=32)
-def _hash_of(file: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - they identify a changed file
-    with file.open("rb") as stream:
-        return ids.stream_hash(stream)

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import mmap
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -73,7 +74,8 @@ class WordLlamaEmbedder:
         self._document_prefix = settings.document_prefix
         self._query_prefix = settings.query_prefix
         folder = _package_folder()
-        self._stored = _token_vectors(folder / _WEIGHTS)[:, : self.dimension]
+        self._file, stored = _token_vectors(folder / _WEIGHTS)
+        self._stored = stored[:, : self.dimension]
         self._tokens = _Pieces(folder / _TOKENIZER)
         self._lock = threading.Lock()
         self._widened: npt.NDArray[np.float32] | None = None
@@ -96,13 +98,17 @@ class WordLlamaEmbedder:
         refused = blank(texts)
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         buffer = np.empty((_BLOCK_TOKENS, self.dimension), np.float32)
-        table = self._table()
+        # A few texts need a few rows of the table.
+        table = self._table() if len(texts) > _BLOCK_TEXTS else self._widened
         counts = [0] * len(texts)
         for first in range(0, len(texts), _BLOCK_TEXTS):
             block = [self._document_prefix + text for text in texts[first : first + _BLOCK_TEXTS]]
             for row, found in enumerate(self._tokens.of(block), first):
                 if row not in refused:
-                    _add_up(table, found, buffer, vectors[row])
+                    if table is None:
+                        _add_up(*self._rows_of(found), buffer, vectors[row])
+                    else:
+                        _add_up(table, found, buffer, vectors[row])
                     counts[row] = int(found.size)
         for row, reason in unit_rows(vectors).items():
             refused.setdefault(row, reason)
@@ -113,9 +119,7 @@ class WordLlamaEmbedder:
         vector = np.zeros((1, self.dimension), np.float32)
         if text.strip():
             (found,) = self._tokens.of([self._query_prefix + text])
-            rows, places = np.unique(found, return_inverse=True)
-            table = self._stored[rows].astype(np.float32)
-            _add_up(table, places, np.empty((_BLOCK_TOKENS, self.dimension), np.float32), vector[0])
+            _add_up(*self._rows_of(found), np.empty((_BLOCK_TOKENS, self.dimension), np.float32), vector[0])
             unit_rows(vector)
         query: Vectors = vector[0]
         return query
@@ -135,12 +139,26 @@ class WordLlamaEmbedder:
             for found in self._tokens.of(texts[first : first + _BLOCK_TEXTS])
         ]
 
+    def _rows_of(self, tokens: npt.NDArray[np.uint16]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.intp]]:
+        """Return the rows of the table that some tokens need, and the place of each token's row among them."""
+        rows, places = np.unique(tokens, return_inverse=True)
+        return self._stored[rows].astype(np.float32), places
+
     def _table(self) -> npt.NDArray[np.float32]:
         # Adding half-precision rows is five times slower, so the first batch widens all of them once.
         with self._lock:
             if self._widened is None:
                 self._widened = np.ascontiguousarray(self._stored, np.float32)
+                if sys.platform == "linux":
+                    # The pages of the file that this process has read; the next use reads them again.
+                    self._file.madvise(mmap.MADV_DONTNEED)
             return self._widened
+
+    def give_memory_back(self) -> None:
+        """Free the widened table and the tokens of pieces, 60 MB after many texts; the next batch makes them again."""
+        with self._lock:
+            self._widened = None
+        self._tokens.forget()
 
 
 def chosen_dimension(settings: EmbeddingSettings) -> int:
@@ -186,6 +204,10 @@ class _Pieces:
         find: Callable[[str], bytes] = kept.__getitem__
         return [np.frombuffer(b"".join(map(find, pieces)), np.uint16) for pieces in cut]
 
+    def forget(self) -> None:
+        """Free the cache; calls in progress keep theirs."""
+        self._kept, self._kept_bytes = {}, 0
+
     def _tokenise(self, pieces: list[str]) -> dict[str, bytes]:
         marked = [(piece if "\n" in piece else " " + piece).replace(" ", _SPACE) for piece in pieces]
         encodings = self._tokenizer.encode_batch_fast(marked, add_special_tokens=False)
@@ -195,7 +217,7 @@ class _Pieces:
         }
         self._kept_bytes += sum(_PIECE_OVERHEAD + 4 * len(piece) + len(ids) for piece, ids in found.items())
         if self._kept_bytes > _KEPT_BYTES:
-            self._kept, self._kept_bytes = {}, 0
+            self.forget()
         return found
 
 
@@ -232,8 +254,8 @@ def _package_folder() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _token_vectors(file: Path) -> npt.NDArray[np.float16]:
-    """Map float16[vocabulary, dimension] into memory, shared by all processes that read it.
+def _token_vectors(file: Path) -> tuple[mmap.mmap, npt.NDArray[np.float16]]:
+    """Map float16[vocabulary, dimension] into memory, shared by all processes that read it; return map and array.
 
     Source: https://huggingface.co/docs/safetensors (eight bytes of header length, a JSON header, the numbers)
     """
@@ -249,4 +271,4 @@ def _token_vectors(file: Path) -> npt.NDArray[np.float16]:
     rows = tensor["shape"][0]
     start = 8 + header_bytes + tensor["data_offsets"][0]
     flat = np.frombuffer(mapped, np.float16, rows * FULL_DIMENSION, start)
-    return flat.reshape(rows, FULL_DIMENSION)
+    return mapped, flat.reshape(rows, FULL_DIMENSION)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from parquetry.extract import allowance
+from parquetry.extract.quality import COUNTED, PageFacts, quality_of
 from parquetry.extract.scanning import longest_run
 from parquetry.model import Extraction, Heading, Part, PartKind, Scalar, TextFormat
 from parquetry.plural import counted
@@ -27,6 +29,7 @@ FREE_FILLING = 10_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
 _REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
+_SPACES = (" ", "\t", "\u00a0")
 _TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
 _MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 _MOST_MARKS = 500
@@ -58,7 +61,10 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
         text = unicodedata.normalize("NFC", _MANY_MARKS.sub(_in_canonical_order, text))
     if keep_layout:
         return text
-    return _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
+    if text.endswith(_SPACES) or any(f"{space}\n" in text for space in _SPACES):
+        # The pattern stops at every space.
+        text = _TRAILING_SPACE.sub("", text)
+    return _BLANK_LINES.sub("\n\n", text)
 
 
 def _in_canonical_order(run: re.Match[str]) -> str:
@@ -102,6 +108,30 @@ def table_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(shown) + " |"
 
 
+def table_blocks(rows: Sequence[Sequence[str]], *, header: bool) -> Iterator[str]:
+    """Yield a table as Markdown tables that each repeat the header row.
+
+    Args:
+        rows: at least one, as cells.
+        header: True if the first row holds the column names; otherwise the columns stay unnamed.
+    """
+    width = max(map(len, rows))
+    names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
+    head = [table_row(names), "|" + " --- |" * len(names)]
+    most = max(TABLE_BLOCK_CHARACTERS, sum(map(len, head)) // MOST_NAMES)
+    block: list[str] = []
+    size = 0
+    for row in body:
+        line = table_row(row)
+        if block and size + len(line) > most:
+            yield "\n".join([*head, *block])
+            block, size = [], 0
+        block.append(line)
+        size += len(line)
+    if block or header:
+        yield "\n".join([*head, *block])
+
+
 class TextBuilder:
     """Collects the text, parts and headings of one document.
 
@@ -127,6 +157,9 @@ class TextBuilder:
         self._joins = False
         """True if the next piece belongs in a new part but the limit on parts is reached"""
         self._joined = 0
+        self._pages: int | None = None
+        """highest number of a page or slide"""
+        self._tables: int | None = 0 if default_format in ("markdown", "table") else None
 
     @property
     def length(self) -> int:
@@ -135,6 +168,8 @@ class TextBuilder:
 
     def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
         """Start a page, sheet, slide or chapter, up to the next one; over the limit, the open part continues."""
+        if kind in COUNTED:
+            self._pages = max(number, self._pages or 0)
         open_parts = len(self._parts) + (0 <= self._open[0] < self._length)
         self._joins = self._allowance is not None and 0 < open_parts >= self._allowance.parts(self._length)
         if self._joins:
@@ -168,21 +203,14 @@ class TextBuilder:
         rows = filled_up([[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)])
         if not rows:
             return
-        width = max(map(len, rows))
-        names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
-        head = [table_row(names), "|" + " --- |" * len(names)]
-        most = max(TABLE_BLOCK_CHARACTERS, sum(map(len, head)) // MOST_NAMES)
-        block: list[str] = []
-        size = 0
-        for row in body:
-            line = table_row(row)
-            if block and size + len(line) > most:
-                self._add("\n".join([*head, *block]))
-                block, size = [], 0
-            block.append(line)
-            size += len(line)
-        if block or header:
-            self._add("\n".join([*head, *block]))
+        if self._tables is not None:
+            self._tables += 1
+        for block in table_blocks(rows, header=header):
+            self._add(block)
+
+    def leave_tables_uncounted(self) -> None:
+        """Record that the number of tables is unknown, because text that may hold some is added as it is."""
+        self._tables = None
 
     def build(
         self,
@@ -192,6 +220,7 @@ class TextBuilder:
         media_type: str,
         extractor: str,
         warnings: Sequence[str] = (),
+        pages: PageFacts | None = None,
     ) -> Extraction:
         """Return the finished extraction."""
         self._close_part()
@@ -202,8 +231,13 @@ class TextBuilder:
         if self._joined and self._allowance is not None:
             joined = counted(self._joined, "part is", "parts are")
             warnings = [*warnings, f"{joined} joined to the one before, {self._allowance.why_joined}"]
+        text = "".join(self._pieces)
+        facts = pages or PageFacts()
+        if self._joined:
+            # Pages that were joined to others cannot be told from pages without text.
+            facts = replace(facts, all_seen=False)
         return Extraction(
-            text="".join(self._pieces),
+            text=text,
             parts=tuple(self._parts),
             headings=tuple(heading for heading in self._headings if heading.start < self._length),
             title=title or None,
@@ -211,6 +245,7 @@ class TextBuilder:
             media_type=media_type,
             extractor=extractor,
             warnings=tuple(warnings),
+            quality=quality_of(text, self._parts, self._pages, facts, tables=self._tables, cut=self._cut),
         )
 
     def _add(self, piece: str) -> int | None:

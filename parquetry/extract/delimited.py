@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
+from parquetry.extract.grid import are_periods_over_numbers
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
@@ -45,7 +46,7 @@ class DelimitedExtractor:
     """Reads CSV and TSV files as tables."""
 
     name = "delimited"
-    version = 2
+    version = 3
     media_types = frozenset({"text/csv", "text/tab-separated-values"})
     settings_used: frozenset[str] = frozenset()
 
@@ -190,9 +191,11 @@ def _without_empty_columns(rows: Rows) -> Rows:
 
 
 def has_header(rows: Rows) -> bool:
-    """Return True if the first row names the columns: it has no values and no duplicates, and rows follow."""
+    """Return True if the first row names the columns: it has no values but periods, no duplicates, and rows follow."""
     if len(rows) < 2:
         return False
+    if are_periods_over_numbers(rows):
+        return True
     first = [cell.strip() for cell in rows[0]]
     named = [cell for cell in first if cell]
     if not named or any(_VALUE.match(cell) or len(cell) > 200 for cell in named) or len(set(named)) < len(named):

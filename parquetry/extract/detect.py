@@ -26,8 +26,10 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xff\xd8\xff", kinds.JPEG),
     (0, b"GIF87a", kinds.GIF),
     (0, b"GIF89a", kinds.GIF),
-    (0, b"II*\x00", "image/tiff"),
-    (0, b"MM\x00*", "image/tiff"),
+    (0, b"II*\x00", kinds.TIFF),
+    (0, b"MM\x00*", kinds.TIFF),
+    (0, b"II+\x00\x08\x00\x00\x00", kinds.TIFF),
+    (0, b"MM\x00+\x00\x08\x00\x00", kinds.TIFF),
     (0, b"8BPS\x00", "image/vnd.adobe.photoshop"),
     (0, b"\x00\x00\x01\x00", "image/x-icon"),
     (0, b"AT&TFORM", "image/vnd.djvu"),
@@ -61,8 +63,8 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _RIFF = {b"WEBP": kinds.WEBP, b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
 _FTYP = {
-    b"heic": "image/heic", b"heix": "image/heic", b"hevc": "image/heic", b"heim": "image/heic", b"mif1": "image/heic",
-    b"msf1": "image/heic", b"avif": "image/avif", b"avis": "image/avif", b"M4A ": "audio/mp4", b"M4B ": "audio/mp4",
+    b"heic": kinds.HEIC, b"heix": kinds.HEIC, b"hevc": kinds.HEIC, b"heim": kinds.HEIC, b"mif1": kinds.HEIC,
+    b"msf1": kinds.HEIC, b"avif": "image/avif", b"avis": "image/avif", b"M4A ": "audio/mp4", b"M4B ": "audio/mp4",
     b"qt  ": "video/quicktime",
 }  # fmt: skip
 _OLE_STREAMS = {

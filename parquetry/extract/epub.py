@@ -13,8 +13,9 @@ from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.html.reader import add_html
 from parquetry.extract.package import Package, parse_xml
-from parquetry.extract.properties import read_properties, useful_title
+from parquetry.extract.properties import read_properties
 from parquetry.extract.scanning import Marks
+from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.settings.sections import ExtractionSettings
 
@@ -69,7 +70,7 @@ class EpubExtractor:
     """Reads EPUB 2 and 3."""
 
     name = "epub"
-    version = 4
+    version = 5
     media_types = frozenset({"application/epub+zip"})
     settings_used = frozenset({"max_unpacked_bytes"})
 

@@ -26,6 +26,8 @@ _COMPARED = 50
 _WIDE = 3
 """columns up to which a row of two cells is no caption"""
 _YEAR = re.compile(r"(19|20)\d\d")
+_PERIOD = re.compile(r"(19|20)\d\d([-/.](0?[1-9]|1[0-2])([-/.]\d\d?)?)?")
+"""a year, a month (`2024-05`) or a day"""
 
 Row = list[str]
 
@@ -72,18 +74,42 @@ def looks_like_names(rows: Sequence[Sequence[str]]) -> bool:
     filled = [cell for cell in first if cell.strip()]
     if len(rows) < 2 or len(filled) * 2 < len(first) or any(len(cell) > MAX_NAME_CHARACTERS for cell in filled):
         return False
-    numbers = [cell for cell in filled if _is_number(cell)]
+    numbers = [cell for cell in filled if is_number(cell)]
     if len(numbers) * 4 > len(filled) or len(set(filled)) * 2 <= len(filled):
         return False
     return not any(_is_one_of(cell, rows[1:], column) for column, cell in enumerate(first))
 
 
+def are_periods_over_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if the first row names columns of numbers by periods, and all others by words.
+
+    The first column, of labels, may be without a name.
+
+    Args:
+        rows: at least one row of cells as text; may be of different length.
+    """
+    first = [cell.strip() for cell in rows[0]]
+    named = first[1:] if first and not first[0] else first
+    if not named or len(set(named)) < len(named) or any(not cell or len(cell) > MAX_NAME_CHARACTERS for cell in named):
+        return False
+    columns = [column for column, cell in enumerate(first) if _PERIOD.fullmatch(cell)]
+    if not columns or any(is_number(cell) for column, cell in enumerate(first) if column not in columns):
+        return False
+    return all(_holds_numbers(rows[1:], column) for column in columns)
+
+
+def _holds_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
+    below = [row[column].strip() for row in rows[:_COMPARED] if column < len(row) and row[column].strip()]
+    return bool(below) and 2 * sum(is_number(cell) and not _PERIOD.fullmatch(cell) for cell in below) > len(below)
+
+
 def _is_one_of(cell: str, rows: Sequence[Sequence[str]], column: int) -> bool:
     """Return True if a cell with digits or an address has the form of nearly all cells below: `A-17`, `5 May 2024`."""
-    if not _TELLING.search(cell) or _YEAR.fullmatch(cell) or len(cell) > MAX_NAME_CHARACTERS:
+    if not _TELLING.search(cell) or len(cell) > MAX_NAME_CHARACTERS:
         return False
     below = [row[column] for row in rows[:_COMPARED] if column < len(row) and row[column]]
-    alike = sum(_form(other) == _form(cell) for other in below)
+    year = _YEAR.fullmatch(cell)
+    alike = sum(bool(_YEAR.fullmatch(other)) if year else _form(other) == _form(cell) for other in below)
     return len(below) > 1 and alike * 10 >= 8 * len(below)
 
 
@@ -123,7 +149,7 @@ def _starts_table(before: Row, row: Row, following: list[Row], *, bold: bool) ->
 
 def _are_names(row: Row) -> bool:
     filled = [cell for cell in row if cell]
-    return len(filled) > 1 and not any(_is_number(cell) or len(cell) > MAX_NAME_CHARACTERS for cell in filled)
+    return len(filled) > 1 and not any(is_number(cell) or len(cell) > MAX_NAME_CHARACTERS for cell in filled)
 
 
 def _side_by_side(rows: list[Row]) -> list[list[int]]:
@@ -147,7 +173,7 @@ def _side_by_side(rows: list[Row]) -> list[list[int]]:
         if len(table) < 2 or not looks_like_names(table):
             return [used]
         labels = [row[0] for row in table[1:] if row[0]]
-        labelled = len(labels) * 2 > len(table) - 1 and sum(map(_is_number, labels)) * 2 < len(labels)
+        labelled = len(labels) * 2 > len(table) - 1 and sum(map(is_number, labels)) * 2 < len(labels)
         extents.append((places[0], places[-1], labelled))
     own = [labelled or (first, last) != extents[0][:2] for first, last, labelled in extents]
     return groups if all(own[1:]) else [used]
@@ -160,7 +186,7 @@ def _are_names_of(rows: list[Row], row: Row) -> bool:
         return False
     if any(_is_data(above) or max(map(len, above)) > MAX_NAME_CHARACTERS for above in names):
         return False
-    valued = [column for column, cell in enumerate(row) if cell and _is_number(cell)]
+    valued = [column for column, cell in enumerate(row) if cell and is_number(cell)]
     return sum(any(above[column] for above in names) for column in valued) * 2 > len(valued)
 
 
@@ -204,10 +230,21 @@ def _add_table(builder: TextBuilder, rows: list[Row], bold: list[bool]) -> None:
     if len(columns) == 1:
         builder.text("\n".join(row[0] for row in table))
         return
-    depth = _bold_depth(table, bold) or _header_depth(table)
+    table, named = with_names(table, bold)
+    builder.table(table, header=named)
+
+
+def with_names(table: list[Row], bold: Sequence[bool] = ()) -> tuple[list[Row], bool]:
+    """Return the rows of a table with the names of its columns in one row, and whether the first row has names.
+
+    Args:
+        table: cells as text; all rows have equal length.
+        bold: for each row, True if it is in bold; may be shorter.
+    """
+    depth = _bold_depth(table, list(bold)) or _header_depth(table)
     if depth > 1:
-        table[:depth] = [_joined_names(table[:depth])]
-    builder.table(table, header=depth > 0)
+        table = [_joined_names(table[:depth]), *table[depth:]]
+    return table, depth > 0
 
 
 def _bold_depth(table: list[Row], bold: list[bool]) -> int:
@@ -236,10 +273,11 @@ def _joined_names(rows: list[Row]) -> Row:
 def _is_data(row: Row) -> bool:
     """Return True if at least a third of the filled cells after the first are numbers."""
     filled = [cell for cell in row[1:] if cell]
-    return sum(map(_is_number, filled)) * 3 >= len(filled) > 0
+    return sum(map(is_number, filled)) * 3 >= len(filled) > 0
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Return True for a number, with or without signs of currency and percent, that is not a year."""
     return bool(_NUMBER.fullmatch(cell)) and not _YEAR.fullmatch(cell)
 
 

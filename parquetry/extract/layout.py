@@ -18,6 +18,12 @@ _NOT_WORD = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(r"(?:chapter|section|part|appendix|kapitel|chapitre|[ivxlc]*)\d*[a-z]?")
 _SENTENCE_END = (".", "!", "?", ":", ";", "。", "！", "？", "”", '"', ")")
 
+_ROW_GAP = 12
+"""heights of a line up to which level pieces are cells of one row; parts of a running head are further apart"""
+_LEVEL = 0.5
+"""points by which level pieces differ in height at most"""
+_LEVEL_SIZE = 0.05
+"""the same for their type size, relatively"""
 _PARAGRAPH_GAP = 1.35
 """multiple of the usual line pitch from which a gap separates paragraphs"""
 _SIZE_STEP = 0.12
@@ -40,6 +46,21 @@ _COMPARED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class CellText:
+    """Part of a line that stands in one cell of a ruled table."""
+
+    table: int
+    """0-based number of the table on the page"""
+    cell: int
+    """number of the cell in the table; -1 if the text crosses the edge of a cell"""
+    text: str
+    left: float
+    """in points, like those of lines"""
+    bottom: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One line of text; coordinates in points from the lower left of the upright page."""
 
@@ -51,6 +72,10 @@ class Line:
     top: float
     size: float
     """size of the type, in points"""
+    pieces: tuple[CellText, ...] = ()
+    """its parts in cells of ruled tables, from left to right"""
+    block: int | None = None
+    """0-based number of the Markdown table on the page of which this line is a row; None for text"""
 
     @property
     def height(self) -> float:
@@ -86,8 +111,12 @@ def join_raised(lines: Sequence[Line]) -> list[Line]:
         space = " " if gap > 0.2 * max(last.height, line.height) and not last.text.endswith(" ") else ""
         larger = last if last.height >= line.height else line
         pieces[-1] += [space, line.text]
-        joined[-1] = Line(line.text, last.left, line.right, larger.bottom, larger.top, larger.size)
-    return [replace(line, text="".join(texts)) for line, texts in zip(joined, pieces, strict=True)]
+        both = last.pieces + line.pieces
+        joined[-1] = Line(line.text, last.left, line.right, larger.bottom, larger.top, larger.size, both)
+    return [
+        replace(line, text="".join(texts)) if len(texts) > 1 else line
+        for line, texts in zip(joined, pieces, strict=True)
+    ]
 
 
 def _same_line(last: Line, line: Line) -> bool:
@@ -95,9 +124,16 @@ def _same_line(last: Line, line: Line) -> bool:
     if shared <= 0 or last.text.endswith(HYPHEN_MARK):
         return False
     height = max(last.height, line.height)
+    if 0 < line.left - last.right < _ROW_GAP * height and _is_level(last, line):
+        # Cells of a row, which the engine takes apart where a gap is wide.
+        return True
     # Pieces at exactly the same height may have a sign without text between them; raised pieces follow closely.
     reach = 2 * height if shared > 0.9 * height else height
     return shared > 0.4 * min(last.height, line.height) > 0 and -0.5 * height < line.left - last.right < reach
+
+
+def _is_level(last: Line, line: Line) -> bool:
+    return abs(last.bottom - line.bottom) < _LEVEL and abs(last.size - line.size) < _LEVEL_SIZE * line.size
 
 
 def paragraphs(lines: Sequence[Line]) -> str:
@@ -129,6 +165,8 @@ def usual_pitch(lines: Sequence[Line]) -> float:
 
 
 def _breaks(last: Line, line: Line, following: Line | None, pitch: float) -> bool:
+    if last.block is not None or line.block is not None:
+        return last.block != line.block
     step = last.bottom - line.bottom
     if abs(last.size - line.size) > _SIZE_STEP * max(last.size, line.size):
         return True
@@ -269,7 +307,9 @@ def large_lines(pages: Sequence[Sequence[Line]]) -> list[list[tuple[int, int, st
         (p, first, round(page[first].size / body, 1), _run_text(page[first:end]))
         for p, page in enumerate(pages)
         for first, end in _runs(page)
-        if end - first <= _TITLE_LINES and page[first].size > body * _least_size(page[first].text)
+        if page[first].block is None
+        and end - first <= _TITLE_LINES
+        and page[first].size > body * _least_size(page[first].text)
     ]
     runs = [run for run in runs if _reads_like_heading(run[3])]
     if len(runs) > _HEADING_SHARE * total:

@@ -76,6 +76,7 @@ def add_markdown(builder: TextBuilder, text: str) -> str | None:
         The first heading of level 1, the outermost, if there is one.
     """
     text = normalise(text).strip("\n")
+    builder.leave_tables_uncounted()
     start = builder.text(text)
     if start is None:
         return None

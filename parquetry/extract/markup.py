@@ -1,17 +1,20 @@
-"""XML: feeds, records and documents; entities are never expanded."""
+"""XML: feeds, records and documents."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element
 
-from parquetry.bounded_xml import MOST_DEFAULTS, BoundedXml
-from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.feeds import add_feed, is_feed
-from parquetry.extract.html.reader import read_page
+from parquetry.extract.html.reader import add_html, read_page
+from parquetry.extract.xml.articles import INFORMATION, TITLES, is_article, write_article
+from parquetry.extract.xml.names import MAX_LEVEL, local_name, text_of, title_of
+from parquetry.extract.xml.tables import is_table, table_html
+from parquetry.extract.xml.tree import parse
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
 from parquetry.settings.sections import ExtractionSettings
@@ -21,20 +24,17 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """levels below the root at which elements are still distinguished; real documents have tens"""
-_NO_DEFAULTS = f"attributes that only its type declares, with more than {MOST_DEFAULTS} characters, were left out"
-_DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]*\?>")
 _DECLARED = re.compile(rb"""\A[^<]{0,8}<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _TITLES = frozenset({"title", "head", "heading", "caption"})
 _IGNORED_ATTRIBUTES = frozenset({"schemaLocation", "noNamespaceSchemaLocation", "space", "style", "class"})
 _SHORT = 80
-_MAX_LEVEL = 6
 
 
 class MarkupExtractor:
     """Reads XML."""
 
     name = "markup"
-    version = 4
+    version = 6
     media_types = frozenset({"application/xml"})
     settings_used = frozenset({"main_content_only"})
 
@@ -43,21 +43,22 @@ class MarkupExtractor:
         text, encoding = decode(document.content, declared[1].decode("ascii") if declared else None)
         warnings = list(replaced(document.content, text, encoding))
         builder = TextBuilder()
-        root, left_out = _parsed(text)
-        warnings += left_out
+        root, told = parse(text)
+        warnings += told
         title: str | None = None
-        if name(root) == "html":
+        if local_name(root) == "html":
             page = read_page(builder, text, main_only=settings.main_content_only)
             title = page.title
             warnings += page.warnings
         elif is_feed(root):
             title = add_feed(builder, root)
         else:
-            title = _title(root)
+            article = title_of(root, TITLES, INFORMATION) if is_article(root) else None
+            title = text_of(article) if article is not None else _title(root)
             warnings += _Writer(builder).write(root)
         extraction = builder.build(
             title=title,
-            metadata={"root": name(root)},
+            metadata={"root": local_name(root)},
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
             warnings=warnings,
@@ -67,42 +68,9 @@ class MarkupExtractor:
         return extraction
 
 
-def _parsed(text: str) -> tuple[Element, list[str]]:
-    """Return the root element of an XML text, and warnings.
-
-    Raises:
-        BrokenDocument: `unsafe-xml` if the text declares entities or refers to other files; `damaged` if it is not XML.
-    """
-    from defusedxml.common import DefusedXmlException
-
-    bounded = BoundedXml()
-    try:
-        # The text is already decoded, so its encoding declaration no longer holds.
-        bounded.parser.feed(_DECLARATION.sub("", text, count=1).strip())
-        root: Element = bounded.parser.close()
-    except DefusedXmlException as error:
-        raise BrokenDocument(
-            "unsafe-xml", f"declares entities or refers to other files: {type(error).__name__}"
-        ) from error
-    except ParseError as error:
-        raise BrokenDocument("damaged", f"not XML: {error}") from error
-    return root, [_NO_DEFAULTS] if bounded.leaves_out_defaults else []
-
-
-def name(element: Element) -> str:
-    """Return the name of an element without its namespace."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def text_of(element: Element) -> str:
-    """Return all text within an element, on one line."""
-    return " ".join("".join(element.itertext()).split())
-
-
 def _title(root: Element) -> str | None:
     for child in (*root, *(inner for outer in list(root)[:3] for inner in outer)):
-        if name(child) in ("title", "Title") and len(child) == 0 and (title := text_of(child)):
+        if local_name(child) in ("title", "Title") and len(child) == 0 and (title := text_of(child)):
             return title[:300]
     return None
 
@@ -117,10 +85,11 @@ class _Writer:
     def write(self, root: Element) -> list[str]:
         """Write all elements; return warnings."""
         too_deep = 0
-        # Each entry is an element and its depth; None ends a block.
-        left: list[tuple[Element | None, int]] = [(root, 0)]
+        warnings: list[str] = []
+        # Each entry is an element, its depth, and the level of the heading above; None ends a block.
+        left: list[tuple[Element | None, int, int]] = [(root, 0, 0)]
         while left:
-            element, depth = left.pop()
+            element, depth, level = left.pop()
             if element is None:
                 self._end_block()
             elif not isinstance(element.tag, str):
@@ -129,8 +98,14 @@ class _Writer:
                 too_deep += 1
                 self._end_block()
                 self._builder.text(text_of(element))
+            elif is_article(element):
+                self._end_block()
+                warnings += write_article(self._builder, element, level)
+            elif is_table(element):
+                self._end_block()
+                add_html(self._builder, table_html(element), main_only=False)
             elif _is_running_text(element):
-                self._add_text(element, depth)
+                self._add_text(element, level)
             elif (rows := _as_table(element)) is not None:
                 self._end_block()
                 self._add_label(element)
@@ -138,18 +113,20 @@ class _Writer:
                 self._builder.table(rows)
             else:
                 self._add_label(element)
-                left.append((None, depth))
-                left.extend((child, depth + 1) for child in reversed(element))
+                level = min(level + (title_of(element, _TITLES) is not None), MAX_LEVEL)
+                left.append((None, depth, level))
+                left.extend((child, depth + 1, level) for child in reversed(element))
         self._end_block()
         told = counted(too_deep, "element is", "elements are")
-        return [f"too-deep: {told} nested deeper than {MAX_DEPTH} levels, and read as text"] if too_deep else []
+        deep = [f"too-deep: {told} nested deeper than {MAX_DEPTH} levels, and read as text"] if too_deep else []
+        return warnings + deep
 
-    def _add_text(self, element: Element, depth: int) -> None:
+    def _add_text(self, element: Element, level: int) -> None:
         text = text_of(element)
-        label = name(element)
-        if label in _TITLES and text and depth <= _MAX_LEVEL + 2:
+        label = local_name(element)
+        if label in _TITLES and text:
             self._end_block()
-            self._builder.heading(max(1, min(depth, _MAX_LEVEL)), text)
+            self._builder.heading(max(1, level), text)
             return
         described = _attributes(element)
         shown = f"{label} ({described})" if described else label
@@ -164,9 +141,9 @@ class _Writer:
 
     def _add_label(self, element: Element) -> None:
         described = _attributes(element)
-        if described or any(len(child) == 0 and name(child) not in _TITLES for child in element):
+        if described or any(len(child) == 0 and local_name(child) not in _TITLES for child in element):
             self._end_block()
-            self._lines.append(f"{name(element)} ({described})" if described else name(element))
+            self._lines.append(f"{local_name(element)} ({described})" if described else local_name(element))
 
     def _end_block(self) -> None:
         # A name with nothing below it carries no information.
@@ -222,4 +199,4 @@ def _fields(record: Element) -> Sequence[tuple[str, str]] | None:
     if any(len(child) or child.attrib or (child.tail or "").strip() for child in record) or (record.text or "").strip():
         return None
     fields = [(key.rpartition("}")[2], value) for key, value in record.attrib.items()]
-    return [*fields, *((name(child), text_of(child)) for child in record if isinstance(child.tag, str))]
+    return [*fields, *((local_name(child), text_of(child)) for child in record if isinstance(child.tag, str))]

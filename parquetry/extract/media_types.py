@@ -22,6 +22,9 @@ JSON_LINES = "application/jsonl"
 NOTEBOOK = "application/x-ipynb+json"
 MARKDOWN = "text/markdown"
 RST = "text/x-rst"
+LATEX = "text/x-tex"
+ORG = "text/x-org"
+ASCIIDOC = "text/asciidoc"
 PLAIN = "text/plain"
 SRT = "application/x-subrip"
 VTT = "text/vtt"
@@ -32,6 +35,8 @@ PNG = "image/png"
 JPEG = "image/jpeg"
 WEBP = "image/webp"
 GIF = "image/gif"
+TIFF = "image/tiff"
+HEIC = "image/heic"
 
 DOC = "application/msword"
 PPT = "application/vnd.ms-powerpoint"
@@ -71,7 +76,10 @@ BY_EXTENSION = _table(f"""
     {NOTEBOOK}: ipynb
     {MARKDOWN}: md markdown mdown mkd mkdn mdwn mdx qmd rmd
     {RST}: rst rest
-    {PLAIN}: txt text log asc adoc asciidoc org textile tex nfo ics vcf diff patch bib po pot
+    {LATEX}: tex ltx latex
+    {ORG}: org
+    {ASCIIDOC}: adoc asciidoc asciidoctor
+    {PLAIN}: txt text log asc textile nfo ics vcf diff patch bib po pot
     {SRT}: srt
     {VTT}: vtt
     {CSV}: csv
@@ -80,6 +88,8 @@ BY_EXTENSION = _table(f"""
     {JPEG}: jpg jpeg jpe jfif
     {WEBP}: webp
     {GIF}: gif
+    {TIFF}: tif tiff
+    {HEIC}: heic heif
     text/x-python: py pyi pyw
     text/x-javascript: js mjs cjs jsx
     text/x-typescript: ts tsx mts cts
@@ -110,9 +120,7 @@ BY_EXTENSION = _table(f"""
     application/vnd.apple.keynote: key
     application/x-mobipocket-ebook: mobi azw azw3
     image/vnd.djvu: djvu djv
-    image/tiff: tif tiff
     image/bmp: bmp dib
-    image/heic: heic heif
     image/avif: avif
     audio/mpeg: mp3
     audio/wav: wav
@@ -159,6 +167,9 @@ BY_INTERPRETER = _table(f"""
 STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
 """text types whose parsers reject anything else"""
 
+DESCRIBED_PICTURES = frozenset({PNG, JPEG, WEBP, GIF})
+"""pictures that language models take"""
+
 OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
 """formats that are zip archives of parts"""
 
@@ -170,7 +181,7 @@ def is_text(media_type: str) -> bool:
 
 def is_source_code(media_type: str) -> bool:
     """Return True if documents of this type are programs or configuration files."""
-    return media_type.startswith("text/x-") and media_type != RST
+    return media_type.startswith("text/x-") and media_type not in {RST, LATEX, ORG}
 
 
 UTF8_PER_CHARACTER = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,10 @@ from typing import Any
 
 from parquetry.errors import MissingExtra
 from parquetry.extract.layout import HYPHEN_MARK, Line
+from parquetry.freed_memory import trim
 
+TIME_SHARE = 0.7
+"""share of a document's time limit for OCR; the pages read by then are kept instead of losing the document"""
 _THREADS = 2
 """threads of the engine; extraction runs one process per core, but only one of them reads a picture at a time"""
 _LEAST_CONFIDENCE = 0.6
@@ -90,17 +92,11 @@ def _turn() -> Iterator[None]:
 
     with _turns.open("rb") as held:
         lock_descriptor(held.fileno())
-        _trim()
+        trim()
         try:
             yield
         finally:
-            _trim()
-
-
-def _trim() -> None:
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+            trim()
 
 
 def read(image: Any) -> list[OcrLine]:
@@ -284,12 +280,18 @@ def _row_by_row(lines: Sequence[OcrLine]) -> list[OcrLine]:
 def _joined(row: Sequence[OcrLine]) -> OcrLine:
     return OcrLine(
         " ".join(cell.text for cell in row),
-        min(cell.confidence for cell in row),
+        confidence_of(row) or 0.0,
         row[0].left,
         min(cell.top for cell in row),
         max(cell.right for cell in row),
         max(cell.bottom for cell in row),
     )
+
+
+def confidence_of(lines: Sequence[OcrLine]) -> float | None:
+    """Return the mean confidence of the lines, weighted by their characters, 0 to 1; None if there are none."""
+    characters = sum(len(line.text) for line in lines)
+    return sum(line.confidence * len(line.text) for line in lines) / characters if characters else None
 
 
 def as_text_lines(lines: Sequence[OcrLine]) -> list[Line]:

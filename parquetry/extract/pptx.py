@@ -24,7 +24,7 @@ class PptxExtractor:
     """Reads PowerPoint presentations, shows and templates."""
 
     name = "pptx"
-    version = 2
+    version = 3
     media_types = frozenset({"application/vnd.openxmlformats-officedocument.presentationml.presentation"})
     settings_used = frozenset({"max_unpacked_bytes"})
 

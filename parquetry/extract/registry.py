@@ -1,8 +1,16 @@
-"""All extractors, and the function that runs the right one."""
+"""All extractors, and the function that runs the right one.
+
+An extractor is imported when a media type that it reads occurs: all of them take longer than a run that finds nothing
+new.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -12,74 +20,97 @@ from parquetry.extract import media_types as kinds
 from parquetry.extract import ocr
 from parquetry.extract.allowance import reading
 from parquetry.extract.base import Extractor
-from parquetry.extract.delimited import DelimitedExtractor
 from parquetry.extract.detect import detect
-from parquetry.extract.docx.reader import DocxExtractor
-from parquetry.extract.epub import EpubExtractor
-from parquetry.extract.html.reader import WebExtractor
-from parquetry.extract.image import ImageExtractor
-from parquetry.extract.mail.reader import MailExtractor
-from parquetry.extract.markdown import MarkdownExtractor
-from parquetry.extract.markup import MarkupExtractor
-from parquetry.extract.notebook import NotebookExtractor
-from parquetry.extract.odf.reader import OdtExtractor
-from parquetry.extract.pdf.reader import PdfExtractor
-from parquetry.extract.pptx import PptxExtractor
-from parquetry.extract.records import RecordsExtractor
-from parquetry.extract.rst import RstExtractor
-from parquetry.extract.rtf.reader import RtfExtractor
-from parquetry.extract.sheets.reader import SheetExtractor
-from parquetry.extract.source_code import SourceCodeExtractor
-from parquetry.extract.subtitles import SubtitleExtractor
-from parquetry.extract.text import PlainTextExtractor
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
-EXTRACTORS: tuple[Extractor, ...] = (
-    PdfExtractor(),
-    DocxExtractor(),
-    PptxExtractor(),
-    SheetExtractor(),
-    OdtExtractor(),
-    RtfExtractor(),
-    EpubExtractor(),
-    MailExtractor(),
-    WebExtractor(),
-    MarkdownExtractor(),
-    RstExtractor(),
-    PlainTextExtractor(),
-    SubtitleExtractor(),
-    DelimitedExtractor(),
-    RecordsExtractor(),
-    NotebookExtractor(),
-    MarkupExtractor(),
-    SourceCodeExtractor(),
-    ImageExtractor(),
-)
+READERS: dict[str, tuple[str, ...]] = {
+    "pdf.reader:PdfExtractor": (kinds.PDF,),
+    "docx.reader:DocxExtractor": (kinds.DOCX,),
+    "pptx:PptxExtractor": (kinds.PPTX,),
+    "sheets.reader:SheetExtractor": (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS),
+    "odf.reader:OdtExtractor": (kinds.ODT, kinds.ODP),
+    "rtf.reader:RtfExtractor": (kinds.RTF,),
+    "old_office:OldOfficeExtractor": (kinds.DOC, kinds.PPT),
+    "epub:EpubExtractor": (kinds.EPUB,),
+    "mail.reader:MailExtractor": (kinds.EMAIL, kinds.MSG, kinds.MBOX),
+    "html.reader:WebExtractor": (kinds.HTML, "application/xhtml+xml"),
+    "markdown:MarkdownExtractor": (kinds.MARKDOWN,),
+    "rst:RstExtractor": (kinds.RST,),
+    "latex.reader:LatexExtractor": (kinds.LATEX,),
+    "light_markup:LightMarkupExtractor": (kinds.ORG, kinds.ASCIIDOC),
+    "text:PlainTextExtractor": (kinds.PLAIN,),
+    "subtitles:SubtitleExtractor": (kinds.SRT, kinds.VTT),
+    "delimited:DelimitedExtractor": (kinds.CSV, kinds.TSV),
+    "records:RecordsExtractor": (kinds.JSON, kinds.JSON_LINES),
+    "notebook:NotebookExtractor": (kinds.NOTEBOOK,),
+    "markup:MarkupExtractor": (kinds.XML,),
+    "source_code:SourceCodeExtractor": (
+        *("text/x-python", "text/x-javascript", "text/x-typescript", "text/x-rust", "text/x-go", "text/x-java"),
+        *("text/x-c", "text/x-c++", "text/x-sh", "text/x-sql", "text/x-toml", "text/x-yaml", "text/x-ini"),
+        kinds.SOURCE,
+    ),
+    "image:ImageExtractor": (kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.TIFF, kinds.HEIC),
+}
+"""module and class of each extractor, within this package -> the media types that it reads"""
 
-_BY_MEDIA_TYPE = {media_type: extractor for extractor in EXTRACTORS for media_type in extractor.media_types}
+_BY_MEDIA_TYPE = {media_type: reader for reader, media_types in READERS.items() for media_type in media_types}
+_EXTRAS = {
+    kinds.DOC: "old_office:available",
+    kinds.PPT: "old_office:available",
+    kinds.HEIC: "image:heic_available",
+}
+"""media type -> module and function that tells if the extra that reads it is installed"""
+_ARCHIVE = "unpack it, or give it to `parquetry refresh`, which opens archives"
+_COMPRESSED = "unpack it, or if it is an archive, give it to `parquetry refresh`, which opens archives"
+_SPOKEN = "add its transcript, for example as subtitles (.srt or .vtt)"
 _WAY_OUT = {
-    kinds.DOC: "save it as .docx",
-    kinds.PPT: "save it as .pptx",
-    kinds.ZIP: "unpack it",
-    "application/x-tar": "unpack it",
-    "application/gzip": "unpack it",
-    "application/x-7z-compressed": "unpack it",
-    "application/vnd.rar": "unpack it",
+    kinds.DOC: "to read it: pip install 'parquetry[office]'; or save it as .docx",
+    kinds.PPT: "to read it: pip install 'parquetry[office]'; or save it as .pptx",
+    kinds.ZIP: _ARCHIVE,
+    "application/x-tar": _ARCHIVE,
+    "application/gzip": _COMPRESSED,
+    "application/x-xz": _COMPRESSED,
+    "application/zstd": _COMPRESSED,
+    "application/x-7z-compressed": "unpack it, for example with 7-Zip",
+    "application/vnd.rar": "unpack it, for example with 7-Zip",
     "application/vnd.apple.pages": "export it as .docx or .pdf",
     "application/vnd.apple.numbers": "export it as .xlsx",
     "application/vnd.apple.keynote": "export it as .pptx or .pdf",
-    "application/postscript": "convert it to .pdf",
-    "image/tiff": "convert it to .png or .pdf",
+    "application/postscript": "convert it to .pdf, for example with ps2pdf",
+    "application/x-mobipocket-ebook": "convert it to .epub, for example with Calibre",
+    "application/vnd.visio": "export it as .pdf",
+    "image/vnd.djvu": "convert it to .pdf, for example with ddjvu",
     "image/bmp": "convert it to .png",
-    "image/heic": "convert it to .jpg",
+    "image/vnd.adobe.photoshop": "export it as .png or .pdf",
+    "application/vnd.sqlite3": "export its tables as .csv",
+    "application/vnd.apache.parquet": "export its rows as .csv",
+    **dict.fromkeys(("audio/mpeg", "audio/flac", "audio/wav", "audio/mp4", "audio/ogg"), _SPOKEN),
+    **dict.fromkeys(("video/mpeg", "video/mp4", "video/quicktime", "video/x-msvideo", "video/webm"), _SPOKEN),
+    kinds.HEIC: "to read it: pip install 'parquetry[heic]'; or convert it to .jpg",
     "image/avif": "convert it to .jpg",
 }
 
 
 def extractor_for(media_type: str) -> Extractor | None:
-    """Return the extractor that reads a media type; None if there is none."""
-    return _BY_MEDIA_TYPE.get(media_type)
+    """Return the extractor that reads a media type; None if there is none, or if its extra is not installed."""
+    if media_type in _EXTRAS and not _imported(_EXTRAS[media_type])():
+        return None
+    reader = _BY_MEDIA_TYPE.get(media_type)
+    return None if reader is None else open_extractor(reader)
+
+
+@cache
+def open_extractor(reader: str) -> Extractor:
+    """Return an extractor by its key in `READERS`, imported when it is first needed."""
+    made: Extractor = _imported(reader)()
+    return made
+
+
+def _imported(place: str) -> Callable[[], Any]:
+    module, _, name = place.partition(":")
+    found: Callable[[], Any] = getattr(import_module(f"parquetry.extract.{module}"), name)
+    return found
 
 
 def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
@@ -132,7 +163,7 @@ def _read_within(
     """
     if not kinds.is_text(media_type):
         return _read(extractor, document, media_type, settings, most // kinds.UTF8_PER_CHARACTER)
-    extraction = _read(_BY_MEDIA_TYPE[kinds.PLAIN], document, kinds.PLAIN, settings)
+    extraction = _read(open_extractor(_BY_MEDIA_TYPE[kinds.PLAIN]), document, kinds.PLAIN, settings)
     note = f"it is read as plain text: as {media_type} it would give more text than its name lets expect"
     return replace(extraction, warnings=(*extraction.warnings, note))
 

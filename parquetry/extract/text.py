@@ -18,10 +18,10 @@ _LEAST_ON_PAGE = 100
 
 
 class PlainTextExtractor:
-    """Reads plain text: notes, logs, READMEs, org files, and text laid out in pages for a printer."""
+    """Reads plain text: notes, logs, READMEs, and text laid out in pages for a printer."""
 
     name = "text"
-    version = 3
+    version = 4
     media_types = frozenset({"text/plain"})
     settings_used: frozenset[str] = frozenset()
 

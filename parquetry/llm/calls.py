@@ -170,7 +170,7 @@ def translate_error(error: openai.APIError, where: Endpoint, now: float) -> Parq
 
 
 def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float) -> ParquetryError:
-    status, said = error.status_code, _said(error)
+    status, said = error.status_code, service_message(error)
     if status == 402 or {error.code, error.type} & _NO_MONEY:
         return ServiceRefused(f"the account at {where.url} has no quota left; top it up, then run again ({said})")
     if status in {401, 403}:
@@ -191,7 +191,8 @@ def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float)
     return ServiceRefused(f"{where.url} answered {status}: {said}; check base_url and the model's name")
 
 
-def _said(error: openai.APIStatusError) -> str:
+def service_message(error: openai.APIStatusError) -> str:
+    """Return what a service says of an error, in one line."""
     body = error.body
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
     return excerpt(" ".join(str(message or error.message).split()), 300)

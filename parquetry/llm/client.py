@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
+from parquetry.llm.batch_api import BatchService
 from parquetry.llm.calls import (
     BAD_REPLY,
     INPUT_REJECTED,
@@ -177,6 +178,36 @@ class LanguageModel:
             self._remember(form)
             return answer
         raise AssertionError("there is always a form")
+
+    def batches(self) -> BatchService:
+        """Return the service's batches."""
+        return BatchService(self._where, self._patience, self._settings.timeout_seconds)
+
+    def batch_request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the body of a request, in the reply form and with the limit that the service takes first."""
+        caps = OFFICIAL_CAPS if self._where.official else CAPS
+        form = response_format(FORMS.known(self._place)[0], self._purpose, schema)
+        shape = {} if form is None else {"response_format": form}
+        limit = self.reply_tokens(messages)
+        return {"model": self.model, "messages": list(messages), **shape, caps.in_order(self._place)[0]: limit}
+
+    def most_usd(self, messages: Sequence[Mapping[str, Any]]) -> float:
+        """Return the maximum cost of a question in US dollars, at the ordinary price."""
+        return self._cost(most_tokens(messages), self.reply_tokens(messages))
+
+    def batch_answer(self, reply: Any, price_share: float) -> Completion:
+        """Return the answer in a reply to a `batch_request`, at a share of the ordinary price.
+
+        Raises:
+            DocumentError: the model declines.
+            TransientError: `bad-reply`, there is no text in it.
+        """
+        text, is_cut = _answer(reply, self._where)
+        used = self._used(reply, 0)
+        if is_cut:
+            self.ledger.cut(self._purpose)
+        cost = used.cost_usd * price_share
+        return Completion(text, used.input_tokens, used.output_tokens, cost, self.model, is_cut)
 
     def _remember(self, form: ReplyForm) -> None:
         FORMS.remember(self._place, form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,18 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 """maximum bytes of one reply. A batch of 256 vectors of 4,096 dimensions, written as decimals, has 23 MB."""
 
 _budget: ContextVar[Budget] = ContextVar("budget")
+_most: ContextVar[int | None] = ContextVar("most", default=None)
+"""maximum bytes of the replies to this thread's requests; None for MAX_REPLY_BYTES"""
+
+
+@contextmanager
+def replies_up_to(most_bytes: int) -> Iterator[None]:
+    """Allow the replies to this thread's requests in the block so many bytes."""
+    before = _most.set(most_bytes)
+    try:
+        yield
+    finally:
+        _most.reset(before)
 
 
 @functools.cache
@@ -46,11 +59,16 @@ def connections() -> httpx2.Client:
 
 def _budget_of(request: httpx2.Request) -> Budget:
     what = str(request.url)
-    return Budget(request.extensions["timeout"]["read"], MAX_REPLY_BYTES, what, lambda: _too_large(what))
+    most = _most_bytes()
+    return Budget(request.extensions["timeout"]["read"], most, what, lambda: _too_large(what, most))
 
 
-def _too_large(what: str) -> TransientError:
-    return TransientError("bad-reply", f"{what} replied with more than {MAX_REPLY_BYTES >> 20} MiB")
+def _most_bytes() -> int:
+    return _most.get() or MAX_REPLY_BYTES
+
+
+def _too_large(what: str, most: int) -> TransientError:
+    return TransientError("bad-reply", f"{what} replied with more than {most >> 20} MiB")
 
 
 def _unpack(response: httpx2.Response) -> None:
@@ -59,13 +77,13 @@ def _unpack(response: httpx2.Response) -> None:
 
     class Unpacked(httpx2.SyncByteStream):
         def __init__(self, stream: Any, what: str) -> None:
-            self._stream, self._what = stream, what
+            self._stream, self._what, self._most = stream, what, _most_bytes()
 
         def __iter__(self) -> Iterator[bytes]:
             try:
-                yield from inflate(self._stream, MAX_REPLY_BYTES, self._what)
+                yield from inflate(self._stream, self._most, self._what)
             except SkippedDocument as error:
-                raise _too_large(self._what) from error
+                raise _too_large(self._what, self._most) from error
             except BrokenDocument as error:
                 raise TransientError("bad-reply", error.detail) from error
 

@@ -42,6 +42,10 @@ class Ledger:
         """US dollars reserved by calls in progress"""
         self._pending = 0
         """number of calls in progress"""
+        self._committed = 0.0
+        """US dollars reserved for batches that a service answers later"""
+        self._earlier = 0.0
+        """US dollars of the usage that earlier runs had reserved in their budgets"""
         self._warnings: dict[str, None] = {}
         self._cut: Counter[Purpose] = Counter()
         """number of replies that reached their token limit"""
@@ -93,24 +97,56 @@ class Ledger:
                 patient and self._pending and self._passes(expected_usd) and not self._passes(expected_usd, alone=True)
             ):
                 self._settled.wait()
-            if self._passes(expected_usd):
-                raise BudgetReached(
-                    f"the budget of {self.budget_usd:g} US dollars does not allow the next call of a service "
-                    f"({self._spent:.6f} spent, {self._expected + expected_usd:.6f} expected); raise {self.key} "
-                    "and run again: what was paid for is kept"
-                )
+            self._check(expected_usd)
             self._expected += expected_usd
             self._pending += 1
 
+    def commit(self, expected_usd: float) -> None:
+        """Reserve the maximum cost of a request that a service answers later, if at all in this run.
+
+        Raises:
+            BudgetReached: the budget is spent, or this request could exceed it.
+        """
+        with self._lock:
+            self._check(expected_usd)
+            self._committed += expected_usd
+
+    def release(self, expected_usd: float) -> None:
+        """Give back what was reserved by `commit`."""
+        with self._settled:
+            self._committed = max(0.0, self._committed - expected_usd)
+            self._settled.notify_all()
+
+    def collect(self, purpose: Purpose, used: Usage, *, reserved_earlier: bool) -> None:
+        """Record the usage of requests that were answered later.
+
+        Args:
+            purpose: what they were for.
+            used: their usage.
+            reserved_earlier: True if they are in the budget of an earlier run, and not in this one's.
+        """
+        with self._lock:
+            self._note(purpose, used)
+            self._earlier += used.cost_usd if reserved_earlier else 0.0
+
+    def _check(self, expected_usd: float) -> None:
+        if self._passes(expected_usd):
+            raise BudgetReached(
+                f"the budget of {self.budget_usd:g} US dollars does not allow the next call of a service "
+                f"({self._spent:.6f} spent, {self._expected + self._committed + expected_usd:.6f} expected); raise "
+                f"{self.key} and run again: what was paid for is kept"
+            )
+
     @property
     def _spent(self) -> float:
-        return sum((used.cost_usd for used in self._usage.values()), 0.0)
+        """US dollars spent of this budget."""
+        return sum((used.cost_usd for used in self._usage.values()), 0.0) - self._earlier
 
     def _passes(self, expected_usd: float, *, alone: bool = False) -> bool:
         """Return True if a call would exceed the budget; `alone` ignores calls in progress."""
         if self.budget_usd is None:
             return False
-        spent, others = self._spent, 0.0 if alone else self._expected
+        spent, others = self._spent, self._committed + (0.0 if alone else self._expected)
         return spent >= self.budget_usd or spent + others + expected_usd > self.budget_usd
 
     def settle(self, purpose: Purpose, expected_usd: float, used: Usage) -> None:

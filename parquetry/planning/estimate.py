@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
 from parquetry.embed.base import Worst
+from parquetry.embed.prices import Price
 from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_filename, keeps_its_size
 from parquetry.extract.registry import extractor_for
 from parquetry.model import DocumentRow
 from parquetry.planning.diff import Change
 from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 
-BATCH_API_SHARE = 0.5
-"""price of an embedding service's batch API, relative to its regular price"""
 """in Western prose; used until a corpus holds documents of the same extension"""
 CHUNKS_PER_STEP = 4
 """maximum number of chunks per step, which is the size minus the overlap; `Packer` closes emptier ones only
@@ -37,6 +37,37 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEstimate:
+    """Likely and maximum cost of one source."""
+
+    namespace: str
+    source: str
+    new: Amount
+    """likely, for documents without published vectors"""
+    changed: Amount
+    """likely, for documents that are published: chunks whose text did not change cost nothing, so this may be less"""
+    most: Amount
+    """maximum; with `unbounded` documents it is none"""
+    documents_new: int
+    documents_changed: int
+    assumed: int
+    """documents of kinds that are not published yet, whose amount of text is assumed and not measured"""
+    unbounded: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `parquetry plan --json` prints for a source."""
+        return {
+            "namespace": self.namespace,
+            "source": self.source,
+            "new": {"documents": self.documents_new, **asdict(self.new)},
+            "changed": {"documents": self.documents_changed, **asdict(self.changed)},
+            "at_most": asdict(self.most),
+            "assumed": self.assumed,
+            "unbounded": self.unbounded,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Maximum cost of a refresh; vectors that already exist make it cheaper."""
 
@@ -49,6 +80,16 @@ class Estimate:
     likely: Amount
     unbounded: int = 0
     """documents with unbounded text, counted with their likely amounts; if there are any, the totals are no maximum"""
+    sources: tuple[SourceEstimate, ...] = ()
+    """sources with something to embed, in the order of their changes"""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """embedder, as the settings name it -> its price; those of unknown price are missing"""
+    likely_usd_batch: float | None = None
+    """likely cost in US dollars, through the service's batch API"""
+    batched: frozenset[str] = frozenset()
+    """embedders, as the settings name them, whose work is sent to the batch API"""
+    expected_usd: float | None = None
+    """likely cost in US dollars, of each embedder's work in the way that it is sent"""
 
 
 class Ratios:
@@ -68,6 +109,10 @@ class Ratios:
         size, characters, _ = self._sums.get(extension := _extension(path), (0, 0, 0))
         return characters / size if size else _CHARACTERS_PER_BYTE.get(extension, 1.0)
 
+    def knows(self, path: str) -> bool:
+        """Return True if a document of this extension is published."""
+        return bool(self._sums.get(_extension(path), (0,))[0])
+
     def tokens(self, path: str) -> float | None:
         """Return the embedded tokens per character of text; None if no document of this extension was embedded."""
         _, characters, tokens = self._sums.get(_extension(path), (0, 0, 0))
@@ -81,6 +126,7 @@ def estimate(
     embedding: EmbeddingSettings,
     worst: Callable[[str], Worst],
     price: Callable[[str], float | None],
+    batch_share: float = 0.5,
 ) -> Estimate:
     """Estimate the cost from the sizes of the planned work and from published documents of the same extension.
 
@@ -91,30 +137,65 @@ def estimate(
         embedding: template and prefixes of the embedded text.
         worst: namespace -> worst case of its tokenizer; called only if there is something to embed.
         price: namespace -> US dollars per million tokens, None if unknown; called under the same condition as `worst`.
+        batch_share: price of a batch API, as a share of the ordinary price.
     """
     likely, most = _Sum(), _Sum()
-    unbounded = 0
+    sources: dict[tuple[str, str], _SourceSum] = defaultdict(_SourceSum)
     for change in changes:
         if change.effort not in ("rechunk", "extract"):
             continue
         expected = _likely(change, ratios, chunking)
-        likely.add(change.namespace, *expected)
         bytes_ = _bytes_at_most(change, embedding)
-        if bytes_ is None:
-            unbounded += 1
-            most.add(change.namespace, *expected)
-        elif bytes_:
+        largest = expected if bytes_ is None else (0, 0.0)
+        if bytes_:
             parts = change.base.pages + 1 if change.effort == "rechunk" and change.base is not None else 1
-            most.add(change.namespace, *_at_most(bytes_, parts, chunking, embedding, worst(change.namespace)))
+            largest = _at_most(bytes_, parts, chunking, embedding, worst(change.namespace))
+        likely.add(change.namespace, *expected)
+        most.add(change.namespace, *largest)
+        # The text of a document that is chunked again is stored.
+        assumed = change.effort == "extract" and change.item is not None and not ratios.knows(change.item.path)
+        source = sources[change.namespace, change.source]
+        source.add(change, expected, largest, bounded=bytes_ is not None, assumed=assumed)
     cost, likely_cost = most.cost(price), likely.cost(price)
     return Estimate(
         most.chunks,
         most.tokens,
         cost,
-        None if cost is None else round(cost * BATCH_API_SHARE, 6),
+        _share(cost, batch_share),
         Amount(likely.chunks, likely.tokens, likely_cost),
-        unbounded,
+        sum(each.unbounded for each in sources.values()),
+        tuple(each.estimate(*key, price) for key, each in sources.items() if each.most.chunks),
+        likely_usd_batch=_share(likely_cost, batch_share),
+        expected_usd=likely_cost,
     )
+
+
+def sent_as_batches(
+    found: Estimate, embedder_of: Callable[[str], str], takes: Callable[[str, int], bool], batch_share: float
+) -> Estimate:
+    """Return an estimate with the embedders whose work is sent to a batch API, and the cost to expect.
+
+    Args:
+        found: the estimate.
+        embedder_of: namespace -> its embedder, as the settings name it.
+        takes: embedder and its likely tokens -> True if its work is sent as batches.
+        batch_share: price of a batch API, as a share of the ordinary price.
+    """
+    tokens: dict[str, int] = defaultdict(int)
+    for source in found.sources:
+        tokens[embedder_of(source.namespace)] += source.new.tokens + source.changed.tokens
+    batched = frozenset(embedder for embedder, count in tokens.items() if takes(embedder, count))
+    costs = [
+        _share(amount.cost_usd, batch_share if embedder_of(source.namespace) in batched else 1.0)
+        for source in found.sources
+        for amount in (source.new, source.changed)
+    ]
+    expected = None if None in costs else round(sum(cost or 0.0 for cost in costs), 6)
+    return replace(found, batched=batched, expected_usd=expected if batched else found.likely.cost_usd)
+
+
+def _share(cost_usd: float | None, share: float) -> float | None:
+    return None if cost_usd is None else round(cost_usd * share, 6)
 
 
 class _Sum:
@@ -130,6 +211,9 @@ class _Sum:
     def tokens(self) -> int:
         return math.ceil(sum(self._tokens.values()))
 
+    def amount(self, price: Callable[[str], float | None]) -> Amount:
+        return Amount(self.chunks, self.tokens, self.cost(price))
+
     def cost(self, price: Callable[[str], float | None]) -> float | None:
         total = 0.0
         for namespace, tokens in self._tokens.items():
@@ -138,6 +222,45 @@ class _Sum:
                 return None
             total += tokens * rate / 1e6
         return round(total, 6)
+
+
+class _SourceSum:
+    def __init__(self) -> None:
+        self.new, self.changed, self.most = _Sum(), _Sum(), _Sum()
+        self.documents_new = self.documents_changed = self.assumed = self.unbounded = 0
+
+    def add(
+        self,
+        change: Change,
+        likely: tuple[int, float],
+        most: tuple[int, float],
+        *,
+        bounded: bool,
+        assumed: bool,
+    ) -> None:
+        """Add a change with its likely and its maximum chunks and tokens."""
+        if change.base is None:
+            self.new.add(change.namespace, *likely)
+            self.documents_new += 1
+        else:
+            self.changed.add(change.namespace, *likely)
+            self.documents_changed += 1
+        self.most.add(change.namespace, *most)
+        self.assumed += assumed and likely[0] > 0
+        self.unbounded += not bounded
+
+    def estimate(self, namespace: str, source: str, price: Callable[[str], float | None]) -> SourceEstimate:
+        return SourceEstimate(
+            namespace,
+            source,
+            self.new.amount(price),
+            self.changed.amount(price),
+            self.most.amount(price),
+            self.documents_new,
+            self.documents_changed,
+            self.assumed,
+            self.unbounded,
+        )
 
 
 def _likely(change: Change, ratios: Ratios, chunking: ChunkingSettings) -> tuple[int, float]:

@@ -128,6 +128,8 @@ def needs_of(plans: Sequence[SourcePlan], rows: Iterable[DocumentRow], lost: Map
         if plan.broken is not None
     ]
     own = _refused_again(plans, lost)
+    met: dict[Key, Need] = {}
+    """needs without a failure, which are all the same for a source"""
     for row in rows:
         key = (row.namespace, row.document_id)
         if row.removed or key in own:
@@ -135,7 +137,8 @@ def needs_of(plans: Sequence[SourcePlan], rows: Iterable[DocumentRow], lost: Map
         if key in lost:
             needs.append(Need(row.namespace, row.source, lost[key]))
         elif row.status == "indexed":
-            needs.append(Need(row.namespace, row.source, None))
+            source = (row.namespace, row.source)
+            needs.append(met.setdefault(source, Need(*source, None)))
     return tuple(needs)
 
 

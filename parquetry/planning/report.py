@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from parquetry.errors import IndexNotWritten, OutageError, RefusedError
+from parquetry.errors import IndexNotWritten, OutageError, RefusedError, RunSuspended
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import masked
-from parquetry.model import DocumentRow, Failure
+from parquetry.model import DocumentRow, Failure, Status
+from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change, SourcePlan
 from parquetry.planning.kept import KeptDocuments
 from parquetry.plural import counted
@@ -55,17 +56,21 @@ class Work:
         return Work(**counts, cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs))
 
 
-RunError = OutageError | RefusedError | IndexNotWritten
+RunError = OutageError | RefusedError | IndexNotWritten | RunSuspended
 """error of a run that published, but did not succeed"""
 
 
-def error_of(outages: Sequence[str], refused: Sequence[str], index_error: str | None) -> RunError | None:
+def error_of(
+    outages: Sequence[str], refused: Sequence[str], index_error: str | None, suspended: Sequence[str] = ()
+) -> RunError | None:
     """Return the error of a run that did not succeed, even if it published; None if it succeeded."""
     if outages:
         return OutageError("; ".join(outages))
     if refused:
         return RefusedError("; ".join(refused))
-    return IndexNotWritten(index_error) if index_error is not None else None
+    if index_error is not None:
+        return IndexNotWritten(index_error)
+    return RunSuspended("; ".join(suspended)) if suspended else None
 
 
 class PublishOutcome(Protocol):
@@ -104,6 +109,8 @@ class RunReport:
     """sources in which nothing was found, one line each"""
     outages: tuple[str, ...] = ()
     """sources that a service failed, one line each: the run has failed, although its successful part is published"""
+    failed_sources: tuple[str, ...] = ()
+    """their names"""
     left_out: tuple[str, ...] = ()
     """sources that leave documents to nested sources, one line each"""
     kept: tuple[KeptDocuments, ...] = ()
@@ -112,19 +119,31 @@ class RunReport:
     """reason why the search index was not updated, and the remedy; None if it was"""
     retries: int = 0
     """retries of listings, fetches and batches"""
+    costs: tuple[Cost, ...] = ()
+    """costs by source and purpose"""
+    estimated_usd: float | None = None
+    """likely cost by the plan; None if a price is unknown"""
+    suspended: tuple[str, ...] = ()
+    """lines on documents that wait for batches at a service"""
+    batches: tuple[str, ...] = ()
+    """batches that were sent and received, a line each"""
+    batch_problems: tuple[str, ...] = ()
+    """batches that could not be sent or asked about, a line each"""
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
+        tell_masked(self, "suspended", "batches", "batch_problems")
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Sources for which the run did not succeed, one line each."""
-        return (*self.outages, *self.refused)
+        return (*self.outages, *self.batch_problems, *self.refused, *self.suspended)
 
     @property
     def error(self) -> RunError | None:
         """Error of a run that did not succeed, even if it published; None if it succeeded."""
-        return error_of(self.outages, self.refused, self.index_error)
+        failed = (*self.outages, *self.batch_problems)
+        return error_of(failed, self.refused, self.index_error, self.suspended)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `parquetry refresh --json` prints."""
@@ -155,7 +174,9 @@ class RunReport:
             "warnings": [*self.empty, *self.left_out, *self.warnings],
             "refused": list(self.refused),
             "retries": self.retries,
-            "outages": list(self.outages),
+            "outages": [*self.outages, *self.batch_problems],
+            "suspended": list(self.suspended),
+            "batches": list(self.batches),
             "kept": [kept.as_json() for kept in self.kept],
             "index_error": self.index_error,
         }
@@ -187,28 +208,28 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] 
         written: rows that the run published, None to count a plan. A planned document without a row here was published
             by another run first and is not a change of this one.
     """
-    published = None if written is None else {(row.namespace, row.document_id): row for row in written}
+    published = None if written is None else {(row.namespace, row.document_id): row.status for row in written}
     counts: Counter[str] = Counter()
     for plan in plans:
         counts.update(scanned=plan.unchanged, unchanged=plan.unchanged)
         for change in plan.changes:
             key = (change.namespace, change.document_id)
-            row = published.get(key) if published is not None else None
-            held = plan.refused is not None or (published is not None and row is None)
+            status = published.get(key) if published is not None else None
+            held = plan.refused is not None or (published is not None and status is None)
             if change.action == "removed":
                 counts["removed"] += not held
                 continue
             counts["scanned"] += 1
-            counts[_outcome(change, row, held=held)] += 1
+            counts[_outcome(change, status, held=held)] += 1
         keys = [(change.namespace, change.document_id) for change in plan.handed_over]
         counts["removed"] += sum(published is None or key in published for key in keys)
     return DocumentCounts(**counts)
 
 
-def _outcome(change: Change, row: DocumentRow | None, *, held: bool) -> str:
-    latest = row or change.known
-    if latest is not None and latest.status != "indexed" and (row is not None or held or change.effort != "extract"):
-        return latest.status
+def _outcome(change: Change, status: Status | None, *, held: bool) -> str:
+    latest = status or (change.known.status if change.known is not None else "indexed")
+    if latest != "indexed" and (status is not None or held or change.effort != "extract"):
+        return latest
     return "unchanged" if held else change.action
 
 

@@ -5,19 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from parquetry.ranking.relevance_words import Occurrences
 
 SIGNALS = ("cosine", "coverage", "amount")
 """fields of `Evidence`"""
+LOG_ODDS = "log_odds"
+"""signal of a reranker: the log-odds of its score"""
 KINDS: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("cosine", "coverage", "amount"),
     "vector": ("cosine",),
     "text": ("coverage", "amount"),
+    "rerank": (LOG_ODDS,),
 }
-"""signals that a search of each mode has"""
+"""signals that a search of each mode has, and one with a reranker, whatever its mode"""
+Role = Literal["embedder", "reranker"]
+ROLES: Mapping[Role, tuple[str, ...]] = {"embedder": ("hybrid", "vector", "text"), "reranker": ("rerank",)}
+"""keys of `KINDS` that a model of each role has curves of"""
 SATURATION, LENGTH_SHARE = 1.5, 0.5
 """parameters of BM25, as the search index has them"""
+DECIMALS = 6
+"""decimal places of a relevance"""
+SURE = 1e-4
+"""distance from 0 and 1 within which scores of rerankers are as good as certain: beyond it they differ by rounding"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +79,44 @@ class Curve:
     """none negative: more evidence never lowers the relevance"""
 
     def relevance(self, signals: Mapping[str, float]) -> float:
-        """Return the relevance, 0 to 1."""
+        """Return the relevance, 0 to 1, rounded as it is shown: the one of a result may be asked for as the least."""
         logit = self.intercept + math.fsum(weight * signals[name] for name, weight in self.weights.items())
-        return 1 / (1 + math.exp(-min(40.0, max(-40.0, logit))))
+        return round(1 / (1 + math.exp(-min(40.0, max(-40.0, logit)))), DECIMALS)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Curves of one embedder."""
+    """Curves of one model."""
 
-    embedder: str
-    """its id"""
+    role: Role
+    model: str
+    """id of the embedder or the reranker"""
     curves: Mapping[str, Curve]
-    """by key of `KINDS`"""
+    """by key of `KINDS`, those of its role"""
+
+
+def log_odds(score: float) -> float:
+    """Return the log-odds of a reranker's score, at most those of `SURE`.
+
+    Args:
+        score: 0 or less (does not answer) to 1 (answers fully).
+    """
+    inside = min(1 - SURE, max(SURE, score))
+    return math.log(inside / (1 - inside))
+
+
+def reranked_relevance(score: float, calibration: Calibration | None) -> float:
+    """Return the relevance that a reranker's score speaks for.
+
+    Args:
+        score: as for `log_odds`.
+        calibration: of the reranker; None if none is known: the score counts as it is.
+
+    Source: Platt, Probabilistic outputs for support vector machines (1999).
+    """
+    if calibration is None:
+        return round(min(1.0, max(0.0, score)), DECIMALS)
+    return calibration.curves["rerank"].relevance({LOG_ODDS: log_odds(score)})
 
 
 def relevance(evidence: Evidence, calibration: Calibration | None, words: Curve) -> float:
@@ -97,5 +133,5 @@ def relevance(evidence: Evidence, calibration: Calibration | None, words: Curve)
     if "cosine" not in signals:
         return words.relevance(signals)
     if calibration is None:
-        return min(1.0, max(0.0, signals["cosine"]))
+        return round(min(1.0, max(0.0, signals["cosine"])), DECIMALS)
     return calibration.curves["hybrid" if "coverage" in signals else "vector"].relevance(signals)

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from parquetry.errors import SettingsError
-from parquetry.ranking.relevance import KINDS, SIGNALS, Calibration, Curve
+from parquetry.ranking.relevance import KINDS, ROLES, Calibration, Curve, Role
 
 FORMAT = 1
+Calibrations = Mapping[tuple[Role, str], Calibration]
+"""by role and id of the model"""
 _PACKAGE = "parquetry.ranking.calibrations"
 _BUNDLED = "wordllama.json"
 
 
 @cache
-def bundled() -> Mapping[str, Calibration]:
-    """Return the calibrations that come with the package, by embedder id."""
+def bundled() -> Calibrations:
+    """Return the calibrations that come with the package."""
     text = (resources.files(_PACKAGE) / _BUNDLED).read_text("utf-8")
     return parse_calibrations(text, _BUNDLED)
 
@@ -36,8 +38,8 @@ def bundled_words() -> Curve:
     return next(iter(bundled().values())).curves["text"]
 
 
-def calibrations_of(file: str | None) -> Mapping[str, Calibration]:
-    """Return the calibrations that hold under some settings, by embedder id.
+def calibrations_of(file: str | None) -> Calibrations:
+    """Return the calibrations that hold under some settings.
 
     Args:
         file: file of the operator's own, whose calibrations win; None if there is none.
@@ -59,7 +61,7 @@ def calibrations_of(file: str | None) -> Mapping[str, Calibration]:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _changed: int) -> Mapping[str, Calibration]:
+def _read(path: Path, _changed: int) -> Calibrations:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -67,16 +69,17 @@ def _read(path: Path, _changed: int) -> Mapping[str, Calibration]:
     return parse_calibrations(text, str(path))
 
 
-def parse_calibrations(text: str, name: str) -> dict[str, Calibration]:
-    """Return the calibrations in a file's text, by embedder id.
+def parse_calibrations(text: str, name: str) -> dict[tuple[Role, str], Calibration]:
+    """Return the calibrations in a file's text.
 
     Raises:
         SettingsError: it is not a file of calibrations.
     """
     try:
-        return {each["embedder"]: _calibration(each) for each in _calibrations(json.loads(text))}
+        found = [_calibration(each) for each in _calibrations(json.loads(text))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingsError(f"{name} holds no calibrations ({error!r}); write it with `parquetry calibrate`") from error
+    return {(each.role, each.model): each for each in found}
 
 
 def _calibrations(told: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -85,14 +88,19 @@ def _calibrations(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(told["calibrations"])
 
 
+def _role(told: Mapping[str, Any]) -> Role:
+    return "reranker" if "reranker" in told else "embedder"
+
+
 def _calibration(told: Mapping[str, Any]) -> Calibration:
-    return Calibration(str(told["embedder"]), {kind: _curve(told["curves"][kind], kind) for kind in KINDS})
+    role = _role(told)
+    return Calibration(role, str(told[role]), {kind: _curve(told["curves"][kind], kind) for kind in ROLES[role]})
 
 
 def _curve(told: Mapping[str, Any], kind: str) -> Curve:
     weights: dict[str, float] = {}
     for name, value in told["weights"].items():
-        if name not in SIGNALS or name not in KINDS[kind]:
+        if name not in KINDS[kind]:
             raise ValueError(f"{kind} has no signal {name!r}")
         if not 0 <= float(value) < float("inf"):
             raise ValueError(f"the weight of {name} is {value!r}")
@@ -105,21 +113,22 @@ def with_calibration(text: str | None, calibration: Calibration, measured: Mappi
 
     Args:
         text: text of the file so far; None if there is none.
-        calibration: calibration of one embedder.
+        calibration: calibration of one model.
         measured: data that it was measured on, and its error.
         name: name of the file, for messages.
 
     Raises:
         SettingsError: the text is not that of such a file.
     """
-    others: list[dict[str, Any]] = []
+    role, model = calibration.role, calibration.model
+    told: list[dict[str, Any]] = []
     if text is not None:
         parse_calibrations(text, name)
-        others = [each for each in json.loads(text)["calibrations"] if each["embedder"] != calibration.embedder]
+        told = [each for each in json.loads(text)["calibrations"] if (_role(each), each[_role(each)]) != (role, model)]
     curves = {
         kind: {"intercept": curve.intercept, "weights": dict(curve.weights)}
         for kind, curve in calibration.curves.items()
     }
-    told = [*others, {"embedder": calibration.embedder, "curves": curves, "measured": dict(measured)}]
-    told.sort(key=lambda each: str(each["embedder"]))
+    told.append({role: model, "curves": curves, "measured": dict(measured)})
+    told.sort(key=lambda each: (_role(each), str(each[_role(each)])))
     return json.dumps({"format": FORMAT, "calibrations": told}, indent=2, ensure_ascii=False) + "\n"

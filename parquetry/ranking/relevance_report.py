@@ -106,8 +106,14 @@ def curve_of(pairs: Sequence[JudgedPair], signals: Sequence[str]) -> Curve:
 
 
 def curves_of(pairs: Sequence[JudgedPair]) -> dict[str, Curve]:
-    """Fit the curve of each mode."""
-    return {mode: curve_of([pair for pair in pairs if pair.mode == mode], KINDS[mode]) for mode in KINDS}
+    """Fit the curve of each mode that the pairs are of."""
+    return {mode: curve_of([pair for pair in pairs if pair.mode == mode], KINDS[mode]) for mode in modes_of(pairs)}
+
+
+def modes_of(pairs: Sequence[JudgedPair]) -> list[str]:
+    """Return the keys of `KINDS` that pairs are of, in its order."""
+    found = {pair.mode for pair in pairs}
+    return [mode for mode in KINDS if mode in found]
 
 
 def weights_of(pairs: Sequence[JudgedPair]) -> Floats:
@@ -139,11 +145,11 @@ def held_out(pairs: Sequence[JudgedPair]) -> dict[str, ModeReport]:
         (lambda pair: pair.collection) if several else (lambda pair: crc32(pair.query.encode()) % FOLDS)
     )
     reports = {}
-    for mode, signals in KINDS.items():
+    for mode in modes_of(pairs):
         of_mode = [pair for pair in pairs if pair.mode == mode]
         told = np.zeros(len(of_mode))
         for left_out in sorted({part(pair) for pair in of_mode}, key=str):
-            curve = curve_of([pair for pair in of_mode if part(pair) != left_out], signals)
+            curve = curve_of([pair for pair in of_mode if part(pair) != left_out], KINDS[mode])
             for place, pair in enumerate(of_mode):
                 if part(pair) == left_out:
                     told[place] = curve.relevance(pair.evidence)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from parquetry.embed.hub import ModelPlace, located
 from parquetry.embed.onnx_model import (
     by_length,
     input_types,
@@ -22,6 +24,7 @@ from parquetry.embed.onnx_model import (
 )
 from parquetry.errors import SettingsError
 from parquetry.rerank.base import RerankScores, Scores
+from parquetry.settings.hub import NO_HUB, HubSettings, hub_model
 
 
 class CrossEncoder:
@@ -31,27 +34,31 @@ class CrossEncoder:
     output is one logit per pair, or two for "no" and "yes"; either becomes the probability of "yes".
 
     Args:
-        folder: holds `model.onnx` (or `onnx/model.onnx`, or one other `.onnx` file) and `tokenizer.json`; may hold
-            `config.json` and `tokenizer_config.json`.
+        name: a model of the hub, or a folder that holds `model.onnx` (or `onnx/model.onnx`, or one other `.onnx` file)
+            and `tokenizer.json`; may hold `config.json` and `tokenizer_config.json`.
+        hub: settings for a model of the hub.
 
     Raises:
         MissingExtra: onnxruntime is not installed.
         SettingsError: a file is missing or damaged, or the model does not score pairs.
+        TransientError: the hub cannot be reached.
 
     Source: https://sbert.net/docs/cross_encoder/usage/usage.html
     """
 
-    def __init__(self, folder: str) -> None:
-        root = Path(folder)
+    def __init__(self, name: str, hub: HubSettings = NO_HUB) -> None:
+        on_hub = hub_model(name)
+        place = ModelPlace(Path(name)) if on_hub is None else located(on_hub, hub)
+        root, folder = place.folder, str(place.folder)
         if not root.is_dir():
             raise SettingsError(f"search.rerank names the folder {folder}, which does not exist")
-        model = model_file(root)
+        model = place.file or model_file(root)
         tokenizer = tokenizer_file(root, model)
         config = read_json(root / "config.json")
-        self.id = f"onnx:{root.name}"
+        self.id = f"onnx:{root.name if on_hub is None else replace(on_hub, revision=place.commit)}"
         self._folder = folder
         self._pad_id = int(config.get("pad_token_id") or 0)
-        self._session = open_session(model, f"the reranker onnx:{folder}")
+        self._session = open_session(model, f"the reranker onnx:{name}")
         self._inputs = input_types(self._session, folder)
         self._output = self._session.get_outputs()[0].name
         self._tokenizer = load_tokenizer(plain_tokenizer(tokenizer), tokenizer)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parquetry.model import Failure
+from parquetry.planning.costs import Cost
 from parquetry.planning.report import RunError, error_of, tell_masked
 from parquetry.sessions.model import Decision, DecisionKind
 
@@ -46,22 +47,37 @@ class SessionsReport:
     """in the order in which they were made"""
     outages: tuple[str, ...] = ()
     """sources cut off by a service failure, one line each: the run failed, but its good results are published"""
+    failed_sources: tuple[str, ...] = ()
+    """their names"""
     index_error: str | None = None
     """reason why the search index could not follow the published state, and the remedy; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+    costs: tuple[Cost, ...] = ()
+    """costs by source and purpose"""
+    estimated_usd: float | None = None
+    """likely cost by the plan; None if a price is unknown"""
+    refused: tuple[str, ...] = ()
+    """line on sessions that the budget kept from being sent"""
+    suspended: tuple[str, ...] = ()
+    """lines on sessions that wait for batches at a service"""
+    batches: tuple[str, ...] = ()
+    """batches that were sent and received, a line each"""
+    batch_problems: tuple[str, ...] = ()
+    """batches that could not be sent or asked about, a line each"""
 
     def __post_init__(self) -> None:
-        tell_masked(self, "warnings", "outages", "index_error")
+        tell_masked(self, "warnings", "outages", "index_error", "refused", "suspended", "batches", "batch_problems")
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Sources for which the run did not succeed, one line each."""
-        return self.outages
+        return (*self.outages, *self.batch_problems, *self.refused, *self.suspended)
 
     @property
     def error(self) -> RunError | None:
         """Error of a run that did not succeed, even if it published; None if it succeeded."""
-        return error_of(self.outages, (), self.index_error)
+        failed = (*self.outages, *self.batch_problems)
+        return error_of(failed, self.refused, self.index_error, self.suspended)
 
     @property
     def refusals(self) -> dict[str, int]:
@@ -84,7 +100,10 @@ class SessionsReport:
             "failures": [failure_json(failure) for failure in self.failures],
             "refusals": self.refusals,
             "warnings": list(self.warnings),
-            "outages": list(self.outages),
+            "outages": [*self.outages, *self.batch_problems],
+            "refused": list(self.refused),
+            "suspended": list(self.suspended),
+            "batches": list(self.batches),
             "index_error": self.index_error,
         }
 

@@ -35,7 +35,11 @@ class UpstreamSettings(Section):
     attempts: int = Field(2, ge=1, le=10, description="Tries to connect; no answer is asked for twice.")
     max_connections: int = Field(256, ge=1, le=10_000, description="Connections of a worker at a time.")
     max_answer_bytes: int = Field(
-        64 * 1024 * 1024, ge=1024, le=MOST_BYTES, description="Largest answer of a chat; streams have no limit."
+        64 * 1024 * 1024,
+        ge=1024,
+        le=MOST_BYTES,
+        description="Largest answer of a chat that is not streamed, and largest response. The stream of a chat has no "
+        "limit, except for the text before the call of a tool.",
     )
     earlier_turns: int = Field(
         0, ge=0, le=100, description="Messages before the last one that weigh in on what is searched for."

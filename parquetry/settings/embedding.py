@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any, Literal
 
 from pydantic import Field, SecretStr, model_validator
@@ -49,6 +50,14 @@ CHUNKING_PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+class ModelPrice(Section):
+    """Price of one model of an embedding service."""
+
+    model: str = Field(min_length=1, description="The service's name for it.")
+    usd_per_million_tokens: float = Field(ge=0, le=HIGHEST_PRICE)
+    as_of: date | None = Field(None, description="Day on which it was looked up.")
+
+
 class EmbeddingSettings(Section):
     """Embedded text, and requests to the embedding service."""
 
@@ -80,8 +89,21 @@ class EmbeddingSettings(Section):
         description="US dollars, for estimates and budgets; default: known for OpenAI's own models and those on this "
         "machine, else unknown. 0 for a service that costs nothing.",
     )
+    prices: tuple[ModelPrice, ...] = Field(
+        (),
+        examples=[[{"model": "text-embedding-3-small", "usd_per_million_tokens": 0.02, "as_of": date(2026, 7, 3)}]],
+        description="Prices of single models, which come before the one of all; `plan` names the day.",
+    )
     query_prefix: str = Field("", description="Put before queries, for models that want one.")
     document_prefix: str = Field("", description="Put before documents, for models that want one.")
+
+    @model_validator(mode="after")
+    def _models_have_one_price(self) -> EmbeddingSettings:
+        models = [price.model for price in self.prices]
+        for model in models:
+            if models.count(model) > 1:
+                raise ValueError(f"prices: the model {model} has two; it has one")
+        return self
 
     @model_validator(mode="after")
     def _template_is_usable(self) -> EmbeddingSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +20,11 @@ def expanded(path: str) -> Path:
     except RuntimeError as error:
         home = path.partition("/")[0]
         raise SettingsError(f"{home} is the home of no user here; write ./{path} for a folder of that name") from error
+
+
+def user_cache() -> Path:
+    """Return the folder for what this program keeps and can make or fetch again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
 
 
 def readable_url(place: str) -> str:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parquetry.settings.hub import hub_model
+
 if TYPE_CHECKING:
     from parquetry.settings.sections import Settings
 
@@ -19,7 +21,11 @@ def anchored(settings: Settings, folder: Path) -> Settings:
         return os.path.normpath(folder / place)
 
     def anchor_model(name: str) -> str:
-        return "onnx:" + anchor(name.removeprefix("onnx:")) if name.startswith("onnx:") else name
+        kind, _, model = name.partition(":")
+        if kind != "onnx" or not model:
+            return name
+        named = hub_model(model, folder)
+        return f"onnx:{anchor(model) if named is None else named.address}"
 
     corpus = settings.corpus.model_copy(
         update={"root": anchor(settings.corpus.root), "embedder": anchor_model(settings.corpus.embedder)}
@@ -35,7 +41,7 @@ def anchored(settings: Settings, folder: Path) -> Settings:
     }
     if search.rerank:
         places["rerank"] = anchor_model(search.rerank)
-    state, uploads = settings.serve.state, settings.uploads.uri
+    state, uploads, cache = settings.serve.state, settings.uploads.uri, settings.hub.cache
     namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
     sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
     return settings.model_copy(
@@ -45,6 +51,7 @@ def anchored(settings: Settings, folder: Path) -> Settings:
             "sessions": sessions.model_copy(update=prompts),
             "serve": settings.serve.model_copy(update={"state": anchor(state)} if state is not None else {}),
             "uploads": settings.uploads.model_copy(update={"uri": anchor(uploads)} if uploads is not None else {}),
+            "hub": settings.hub.model_copy(update={"cache": anchor(cache)} if cache is not None else {}),
             "namespace": namespaces,
             "source": sources,
         }

@@ -11,12 +11,15 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from parquetry.errors import SettingsError, WrongSettings
 from parquetry.settings import bounded_toml
 from parquetry.settings.base import HIGHEST_BUDGET, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.batch_api import BatchApiSettings
 from parquetry.settings.chat import AgentSettings, UpstreamSettings
 from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
+from parquetry.settings.hub import HubSettings
 from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.places import anchored
 from parquetry.settings.rerank import RerankSettings
+from parquetry.settings.retention import RetentionSettings
 from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsSettings
 from parquetry.settings.small_file import read_small
 from parquetry.settings.source import Place, SourceSettings
@@ -43,7 +46,8 @@ class CorpusSettings(Section):
     )
     embedder: str = Field(
         "wordllama",
-        description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint) or `onnx:<folder>`.",
+        description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint), `onnx:<folder>`, or "
+        "`onnx:<owner/name>` of the Hugging Face Hub.",
     )
 
 
@@ -110,15 +114,15 @@ class SearchSettings(Section):
         "convex",
         description="How a hybrid search puts two lists together: weighted normalised scores, or reciprocal ranks.",
     )
-    vector_weight: float = Field(0.3, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
+    vector_weight: float = Field(0.25, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
     depth: int = Field(100, ge=1, le=10_000, description="Best chunks of each side that a hybrid search fuses.")
     rrf_k: int = Field(10, ge=1, le=10_000, description="Of the fusion `rrf`: how little the first ranks stand out.")
     rerank: str | None = Field(
         None,
         pattern=r"^(llm|onnx:.+|service:.+)$",
         examples=["onnx:./models/cross-encoder"],
-        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, `llm`, the `[llm]` model, or "
-        "`service:<model>` of the service in `[rerank]`.",
+        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, `onnx:<owner/name>` of the "
+        "hub, `llm`, the `[llm]` model, or `service:<model>` of the service in `[rerank]`.",
     )
     index_folder: str | None = Field(
         None,
@@ -129,8 +133,8 @@ class SearchSettings(Section):
     calibration: str | None = Field(
         None,
         examples=["./calibration.json"],
-        description="File by `parquetry calibrate` that says what the cosines of an embedder mean; the bundled "
-        "embedder needs none.",
+        description="File by `parquetry calibrate` that says what the scores of embedders and rerankers mean; the "
+        "bundled embedder needs none.",
     )
     log: str | None = Field(
         None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
@@ -161,9 +165,12 @@ class Settings(Section):
     extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
     refresh: RefreshSettings = Field(default_factory=RefreshSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    batch_api: BatchApiSettings = Field(default_factory=BatchApiSettings)
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
     rerank: RerankSettings = Field(default_factory=RerankSettings)
+    hub: HubSettings = Field(default_factory=HubSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
     upstream: UpstreamSettings = Field(default_factory=UpstreamSettings)
     uploads: UploadsSettings = Field(default_factory=UploadsSettings)

@@ -7,6 +7,7 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
@@ -139,8 +140,8 @@ def _kind(annotation: Any, *, plural: bool = False) -> str:
     if get_origin(annotation) is tuple:
         (item, *_) = get_args(annotation)
         return "list" if get_origin(item) is Literal else f"list of {_kind(item, plural=True)}"
-    if get_origin(annotation) is dict:
-        return "table"
+    if get_origin(annotation) is dict or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "tables" if plural else "table"
     return _NAMES[annotation][plural]
 
 
@@ -178,6 +179,8 @@ def toml_value(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()
+        case date():
+            return value.isoformat()
         case str():
             return json.dumps(value, ensure_ascii=False)
         case int() | float():

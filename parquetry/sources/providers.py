@@ -8,8 +8,6 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from urllib.parse import urlsplit
 
-from fsspec.registry import known_implementations
-
 from parquetry.errors import SettingsError
 from parquetry.masking import holds_credentials, masked
 from parquetry.sources.archive.source import ArchivedSource
@@ -88,7 +86,7 @@ def _provider(kind: str, name: str) -> Provider:
     for entry in entry_points(group=ENTRY_POINTS, name=kind):
         registered: Provider = entry.load()
         return registered
-    place = BUILT_IN.get(kind) or (_OTHERS if kind in known_implementations else None)
+    place = BUILT_IN.get(kind) or (_OTHERS if _is_of_fsspec(kind) else None)
     if place is None:
         built_in = ", ".join(sorted({*BUILT_IN} - {"file"}))
         raise SettingsError(
@@ -98,3 +96,10 @@ def _provider(kind: str, name: str) -> Provider:
     module, _, function = place.partition(":")
     found: Provider = getattr(import_module(module), function)
     return found
+
+
+def _is_of_fsspec(kind: str) -> bool:
+    """True if fsspec has a filesystem for a kind of place; imported only for kinds that are not built in."""
+    from fsspec.registry import known_implementations
+
+    return kind in known_implementations

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -28,6 +28,7 @@ Event = Literal[
     "knowledge.query",
     "knowledge.ingest",
     "knowledge.delete",
+    "request.relayed",
     "token.created",
     "token.revoked",
     "access.refused",
@@ -76,7 +77,9 @@ class AuditEvent:
     reason: str | None = None
     """short code of a refusal or failure, in kebab-case"""
     target: str | None = None
-    """id of the token that was created or revoked; route of a refused request"""
+    """id of the token that was created or revoked; route of a refused request; method and path of one passed on"""
+    upstream: str | None = None
+    """address of the model service that a request was passed on to"""
     text: str | None = None
     """the question; only kept with `serve.audit_text`"""
 
@@ -91,7 +94,8 @@ class AuditEvent:
         )
 
 
-COLUMNS = ("time", *(field.name for field in fields(AuditEvent)), "suppressed")
+_MEMBERS = tuple(field.name for field in fields(AuditEvent))
+COLUMNS = ("time", *_MEMBERS, "suppressed")
 """members of a line, in order"""
 
 
@@ -150,10 +154,10 @@ class AuditLog:
         return True
 
     def _members(self, event: AuditEvent) -> dict[str, Any]:
-        members = asdict(event)
+        members = {name: getattr(event, name) for name in _MEMBERS}
         if not self._keep_text:
             members["text"] = None
-        for name in ("text", "reason", "target"):
+        for name in ("text", "reason", "target", "upstream"):
             if members[name] is not None:
                 members[name] = excerpt(members[name], _LONGEST)
         for name, digits in (("top_score", _SCORE_DIGITS), ("milliseconds", _TIME_DIGITS)):

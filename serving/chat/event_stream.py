@@ -66,13 +66,20 @@ class EventBuffer:
         Raises:
             UpstreamFailed: an event is too large.
         """
-        self._held += block
         start = 0
-        # The end of an event may have begun in the block before.
-        for found in _END.finditer(self._held, max(0, self._searched - 3)):
-            yield _event(bytes(self._held[start : found.end()]))
-            start = found.end()
-        del self._held[:start]
+        if not self._held and b"\r" not in block:
+            # Nearly every block is one event, or a few, with the plain line ends.
+            while (end := block.find(b"\n\n", start)) >= 0:
+                yield _event(block[start : end + 2])
+                start = end + 2
+            self._held += block[start:]
+        else:
+            self._held += block
+            # The end of an event may have begun in the block before.
+            for found in _END.finditer(self._held, max(0, self._searched - 3)):
+                yield _event(bytes(self._held[start : found.end()]))
+                start = found.end()
+            del self._held[:start]
         self._searched = len(self._held)
         if len(self._held) > MOST_EVENT_BYTES:
             raise UpstreamFailed("upstream-broken", "the model service sent an event that is too large")
@@ -85,6 +92,8 @@ class EventBuffer:
 
 
 def _event(raw: bytes) -> ServerEvent:
+    if raw.startswith(b"data: ") and raw.find(b"\n") == len(raw) - 2 and b"\r" not in raw:
+        return ServerEvent(raw, raw[6:-2].decode("utf-8", "replace"))
     values = []
     for line in _LINE.split(raw):
         name, _, value = line.partition(b":")

@@ -143,10 +143,11 @@ def _fed(relay: StreamRelay, events: list[ServerEvent]) -> tuple[bytes, Upstream
     return bytes(block), None
 
 
-def relay_of(turn: ProxyTurn, sender: Sender) -> StreamRelay:
+def relay_of(turn: ProxyTurn, upstream: Upstream, sender: Sender) -> StreamRelay:
     """Return the relay for a turn."""
     sources = None if turn.is_plain else turn.sources.as_json
-    return StreamRelay(turn.own_names, turn.client_names, sources, own_key=sender.is_own)
+    most = upstream.max_answer_bytes
+    return StreamRelay(turn.own_names, turn.client_names, sources, own_key=sender.is_own, most_kept=most)
 
 
 async def _first(turn: ProxyTurn, upstream: Upstream, sender: Sender, ask: Ask[T]) -> T:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from parquetry.plural import size_of
 from parquetry.serving.chat.event_stream import ServerEvent, encoded
 from parquetry.serving.chat.failures import UpstreamFailed, refusal
 from parquetry.serving.chat.tool_calls import StreamedCalls
@@ -32,6 +33,7 @@ class StreamRelay:
         clients: names of the client's tools.
         sources: returns the sources of the answer; None if nothing was looked up.
         own_key: as for `refusal`.
+        most_kept: bytes of a stream that may be kept, for the calls of tools in it and for its end.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class StreamRelay:
         sources: Callable[[], list[dict[str, Any]]] | None,
         *,
         own_key: bool,
+        most_kept: int,
     ) -> None:
         self._own, self._clients, self._sources, self._own_key = own, clients, sources, own_key
+        self._most_kept = most_kept
         self._round = 0
         self._first: dict[str, Any] = {}
         """members of the first chunk"""
@@ -50,7 +54,7 @@ class StreamRelay:
         self._spent: dict[str, Any] = {}
         """usage of earlier requests"""
         self._text: list[str] = []
-        """text of the model in this request, if it may call tools"""
+        """text of the model in this request, if it may call tools, as far as `most_kept` allows"""
         self._begin()
 
     def _begin(self) -> None:
@@ -64,6 +68,8 @@ class StreamRelay:
         self._open: set[Any] = set()
         """numbers of the choices that have not ended"""
         self._usage: dict[str, Any] = {}
+        self._kept = 0
+        """characters of the text, whether it is kept or not"""
         self._text.clear()
         self._continues = self._said_text
 
@@ -121,13 +127,12 @@ class StreamRelay:
         return ended
 
     def _without_choice(self, value: Mapping[str, Any], raw: bytes) -> bytes:
-        if self._own and value.get("usage"):
-            # Whether this request is the last of the turn is known at its end.
-            self._tail += raw
-            return b""
-        if self._held is None:
+        # Whether this request is the last of the turn is known at its end.
+        if self._held is None and not (self._own and value.get("usage")):
             return raw
         self._tail += raw
+        if len(self._tail) > self._most_kept:
+            raise UpstreamFailed("upstream-broken", "the model service sent too much after the end of its answer")
         return b""
 
     def _release(self, hold: tuple[bytes, dict[str, Any]] | None) -> bytes:
@@ -169,7 +174,11 @@ class StreamRelay:
             self._said_role = True
         text = delta.get("content")
         if isinstance(text, str) and text:
-            self._text.append(text)
+            self._kept += len(text)
+            if self._kept <= self._most_kept:
+                self._text.append(text)
+            else:
+                self._text.clear()
             if self._continues:
                 delta["content"], changed = SEPARATOR + text, True
                 self._continues = False
@@ -181,10 +190,16 @@ class StreamRelay:
 
         Returns:
             None if the answer is whole.
+
+        Raises:
+            UpstreamFailed: the model said more before its calls than is kept, and could not be shown its own words.
         """
         own = self._calls.own
         if not own or self._calls.has_clients:
             return None
+        if self._kept > self._most_kept:
+            most = size_of(self._most_kept)
+            raise UpstreamFailed("upstream-broken", f"the model called a tool after more than {most} of text")
         message = {"role": "assistant", "content": "".join(self._text), "tool_calls": [shown for _, shown in own]}
         self._spent = self.usage
         self._round += 1

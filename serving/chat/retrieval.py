@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
+from parquetry.embed.registry import calls_service
 from parquetry.errors import SettingsError
 from parquetry.serving.access.principals import Principal, no_such_namespace
 from parquetry.serving.access.visibility import filters_for
@@ -28,9 +29,12 @@ TOP_K = 3
 """chunks in a context, unless a request or an agent says otherwise"""
 LONGEST_QUERY = 32_768
 """characters of a message that are searched for"""
-_THREADS = CapacityLimiter(8)
-_WAITING_THREADS = CapacityLimiter(32)
-"""threads of searches that wait for a reranker, which may be a service"""
+SEARCHES, WAITING_SEARCHES = 2, 32
+_THREADS = CapacityLimiter(SEARCHES)
+"""threads of searches: one of them runs Python at a time, and further ones hold up each other and all streams; see
+docs/decisions/0059-chats-search-two-at-a-time.md"""
+_WAITING_THREADS = CapacityLimiter(WAITING_SEARCHES)
+"""threads of searches that may wait for a service: one that embeds, or a reranker"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,8 @@ async def search(
         with resources.follower.reader() as reader:
             return reader.search(request).hits
 
-    return await run_sync(searched, limiter=_WAITING_THREADS if scope.rerank else _THREADS)
+    waits = scope.rerank or any(calls_service(name) for name in resources.settings.embedders)
+    return await run_sync(searched, limiter=_WAITING_THREADS if waits else _THREADS)
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:

@@ -100,13 +100,15 @@ class UpstreamAnswer:
             UpstreamFailed: the stream breaks off, stalls, or has an event that is too large.
         """
         buffer = EventBuffer()
-        async for block in self.blocks():
-            events = list(buffer.feed(block))
-            last = next((place for place, event in enumerate(events, 1) if event.is_done), None)
-            if events:
-                yield events[:last]
-            if last is not None:
-                return
+        with _translated():
+            # Not `blocks`: a generator in a generator costs as much as reading an event does.
+            while block := await self._response.content.readany():
+                events = list(buffer.feed(block))
+                last = next((place for place, event in enumerate(events, 1) if event.is_done), None)
+                if events:
+                    yield events[:last]
+                if last is not None:
+                    return
         rest = buffer.rest()
         if rest is not None:
             yield [rest]
@@ -174,6 +176,16 @@ class Upstream:
     def is_configured(self) -> bool:
         return self._settings.base_url is not None
 
+    @property
+    def max_answer_bytes(self) -> int:
+        """Bytes of an answer that may be kept in memory."""
+        return self._settings.max_answer_bytes
+
+    @property
+    def address(self) -> str | None:
+        """Address of the model service, as the settings name it; it holds no key."""
+        return self._settings.base_url
+
     async def open(self) -> None:
         """Open the connections' pool."""
         settings = self._settings
@@ -189,7 +201,7 @@ class Upstream:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=settings.connect_seconds, sock_read=settings.silence_seconds
                 ),
-                skip_auto_headers=("User-ChatAgent", "Accept", "Accept-Encoding", "Content-Type"),
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
                 max_line_size=_MOST_HEADER,
                 max_field_size=_MOST_HEADER,
             )

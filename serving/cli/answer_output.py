@@ -11,7 +11,7 @@ from parquetry.extract.media_types import is_source_code
 from parquetry.plural import counted
 from parquetry.printing import tell, tell_text, tell_wrapped
 from parquetry.serving.cli.output import terminal_width
-from parquetry.serving.search.answers import Answer, how_found
+from parquetry.serving.search.answers import Answer
 from parquetry.serving.search.citations import Citation, place
 from parquetry.serving.search.excerpts import excerpt, wrapped
 from parquetry.serving.search.passages import Passage
@@ -65,7 +65,7 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
     tell(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
     _print_also_in(hit, width)
     if answer.shown.explain:
-        tell(f"{_INDENT}{_told(hit)}")
+        tell(f"{_INDENT}{_told(answer, hit)}")
 
 
 def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
@@ -76,7 +76,7 @@ def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
         tell_wrapped(f"{marker} {_heading(hits[rank])}", width, hanging=_INDENT)
         _print_also_in(hits[rank], width)
         if answer.shown.explain:
-            tell(f"{_INDENT}{_told(hits[rank])}")
+            tell(f"{_INDENT}{_told(answer, hits[rank])}")
     begin = passage.stretch.start
     for line in re.finditer(r"[^\n]*\n?", passage.text):
         start, end = begin + line.start(), begin + line.end()
@@ -118,16 +118,26 @@ def _quotation(citation: Citation, width: int) -> list[str]:
     return [*textwrap.wrap(citation.header, width), *textwrap.wrap(citation.snippet, width)]
 
 
-def _told(hit: Hit) -> str:
-    """Return `found by vector (1st, 0.831) and text (3rd, 7.215)`."""
-    found = how_found(hit)
+def _told(answer: Answer, hit: Hit) -> str:
+    """Return `found by vector (1st, 0.831) and text (3rd, 7.215, of which identity 1.204; in headings: leav)`."""
+    found = answer.how_found(hit)
     reranked, aged = found.pop("rerank"), found.pop("recency", None)
     sides = [
-        f"{side} ({_ordinal(told['rank'])}, {told['score']:.3f})" for side, told in found.items() if told is not None
+        f"{side} ({_ordinal(told['rank'])}, {told['score']:.3f}{_identity(told)}{_headings(told)})"
+        for side, told in found.items()
+        if told is not None
     ]
     again = f"; reranked ({reranked['score']:.3f})" if reranked else ""
     age = f"; {max(aged['days'], 0):.0f} days old" if aged else ""
     return f"found by {' and '.join(sides)}{again}{age}"
+
+
+def _identity(told: dict[str, Any]) -> str:
+    return f", of which identity {told['identity']:.3f}" if told.get("identity") else ""
+
+
+def _headings(told: dict[str, Any]) -> str:
+    return f"; in headings: {', '.join(told['headings'])}" if told.get("headings") else ""
 
 
 def _ordinal(rank: int) -> str:
@@ -154,9 +164,10 @@ def _print_explanation(answer: Answer, width: int) -> None:
         )
     if "rerank" in how:
         lines.append(_reranked(how["rerank"], cached=how["cached"]))
-    if how["uncalibrated"] and "rerank" not in how:
+    if how["uncalibrated"]:
         models = ", ".join(how["uncalibrated"])
-        lines.append(f"Relevance: cosine similarities of {models} as they are; `parquetry calibrate` measures them.")
+        scores, command = ("scores", "calibrate --rerank") if "rerank" in how else ("cosine similarities", "calibrate")
+        lines.append(f"Relevance: {scores} of {models} as they are; `parquetry {command}` measures them.")
     if "half_life_days" in how:
         lines.append(f"Recency: a score counts half after {how['half_life_days']:g} days, a quarter after twice that.")
     seconds = ", ".join(f"{stage} {value:.3f}" for stage, value in how["seconds"].items())

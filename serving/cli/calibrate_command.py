@@ -1,4 +1,4 @@
-"""The command `calibrate`: measure what the cosines of an embedder mean, for the relevance of results."""
+"""The command `calibrate`: measure what the scores of an embedder or a reranker mean, for the relevance of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.ranking.evaluation import Dataset, read_dataset
-from parquetry.ranking.relevance import Calibration, Curve
+from parquetry.ranking.relevance import Calibration, Curve, Role
 from parquetry.ranking.relevance_files import general_questions, parse_calibrations, with_calibration
 from parquetry.ranking.relevance_report import JudgedPair, ModeReport, curves_of, fitted, held_out
 from parquetry.serving.cli.eval_command import index_dataset
@@ -24,6 +24,7 @@ from parquetry.serving.cli.options import ConfigOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.cli.progress import progress
 from parquetry.serving.search.judged_pairs import judged_pairs
+from parquetry.serving.search.reranking import configured_reranker
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings
 
@@ -40,6 +41,9 @@ def calibrate(
         Path | None,
         typer.Option(metavar="FILE", help="Where the calibration is written; default: search.calibration."),
     ] = None,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Calibrate the reranker of search.rerank instead of the embedder.")
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,6 +51,7 @@ def calibrate(
 
     Collections have the format of BEIR. Each is indexed in a temporary corpus.
     """
+    role: Role = "reranker" if rerank else "embedder"
     settings = settings_for(config, None)
     place = output or (Path(settings.search.calibration) if settings.search.calibration else None)
     if place is None:
@@ -57,26 +62,34 @@ def calibrate(
     known = place.read_text("utf-8") if place.exists() else None
     if known is not None:
         parse_calibrations(known, str(place))
+    # A model that cannot be opened is told before anything is indexed.
+    model = configured_reranker(settings).id if rerank else _embedder(settings)
     with progress(silent=as_json) as observer:
-        pairs = pairs_of(collections, settings, observer)
-    embedder = open_embedder(settings.corpus.embedder, settings.embedding).id
+        pairs = pairs_of(collections, settings, observer, role)
     curves = curves_of(pairs)
     told = measured(collections, pairs, curves)
-    _write(place, with_calibration(known, Calibration(embedder, curves), told, str(place)))
+    _write(place, with_calibration(known, Calibration(role, model, curves), told, str(place)))
     if as_json:
-        print_json({"embedder": embedder, "file": str(place), **told})
+        print_json({role: model, "file": str(place), **told})
     else:
         print_reports(held_out(pairs))
-        tell(f"Calibration of {embedder} written to {place}.")
+        tell(f"Calibration of {model} written to {place}.")
 
 
-def pairs_of(collections: Sequence[Dataset], settings: Settings, observer: Observer) -> list[JudgedPair]:
+def _embedder(settings: Settings) -> str:
+    return open_embedder(settings.corpus.embedder, settings.embedding, settings.hub).id
+
+
+def pairs_of(
+    collections: Sequence[Dataset], settings: Settings, observer: Observer, role: Role = "embedder"
+) -> list[JudgedPair]:
     """Index collections, and search for the questions of each, and for some that it does not answer.
 
     Args:
         collections: test collections.
         settings: chunking, embedder and search settings; their paths are replaced.
         observer: receives progress.
+        role: model whose scores are the evidence.
     """
     pairs: list[JudgedPair] = []
     for collection in collections:
@@ -88,7 +101,7 @@ def pairs_of(collections: Sequence[Dataset], settings: Settings, observer: Obser
         with tempfile.TemporaryDirectory(prefix="parquetry-calibrate-") as folder:
             indexed = index_dataset(collection, _without_calibration(settings), Path(folder), observer)
             with Reader(indexed.settings) as reader:
-                pairs += judged_pairs(reader, collection, foreign)
+                pairs += judged_pairs(reader, collection, foreign, role)
     return pairs
 
 

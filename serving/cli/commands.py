@@ -5,10 +5,6 @@ One command needs a part of what all need together; importing all took a third o
 
 from __future__ import annotations
 
-import gc
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,6 +12,7 @@ import typer
 
 from parquetry.printing import tell
 from parquetry.serving.cli.arguments import Command
+from parquetry.serving.cli.quick_imports import quick_imports
 from parquetry.serving.cli.suggestions import Commands
 
 GROUPS = {
@@ -23,7 +20,7 @@ GROUPS = {
         "init": "run_commands.init",
         "plan": "run_commands.plan",
         "refresh": "run_commands.refresh",
-        "reindex": "run_commands.reindex",
+        "reindex": "reindex_command.reindex",
         "watch": "watch_command.watch",
         "serve": "serve_command.serve",
         "mcp": "mcp_command.mcp",
@@ -44,6 +41,9 @@ GROUPS = {
         "chunks": "read_commands.chunks",
         "show": "read_commands.show",
         "history": "history_command.history",
+        "costs": "costs_command.costs",
+        "batches": "batches_command.batches",
+        "tag": "tag_command.tag",
         "entries": "entry_commands.entries",
         "decisions": "entry_commands.decisions",
         "namespaces": "namespace_commands.app",
@@ -53,12 +53,12 @@ GROUPS = {
         "restore": "upkeep_commands.restore",
         "undo": "entry_commands.undo",
         "remove": "upkeep_commands.remove",
+        "compact": "compact_command.compact",
+        "vacuum": "compact_command.vacuum",
         "forget": "forget_command.forget",
     },
 }
 """title -> name of each command -> module and function of `parquetry.serving.cli`, or group of commands"""
-_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
-"""environment variable, see https://docs.pydantic.dev/latest/concepts/plugins/"""
 PLACES = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
@@ -93,34 +93,13 @@ def application(only: str | None = None) -> typer.Typer:
     app.callback()(_options)
     for name in [only] if only in PLACES else PLACES:
         module, _, member = PLACES[name].partition(".")
-        with _quick_imports():
+        with quick_imports():
             found = getattr(import_module(f"parquetry.serving.cli.{module}"), member)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
         else:
             app.command(name, cls=Command)(found)
     return app
-
-
-@contextmanager
-def _quick_imports() -> Iterator[None]:
-    """Import without what takes time and brings nothing.
-
-    Garbage collection looks through modules, which stay, again and again: 20 ms. Plugins of Pydantic would watch the
-    validation of our settings; looking for them reads the metadata of all packages: 10 ms.
-    """
-    was_enabled, plugins = gc.isenabled(), os.environ.get(_PLUGINS)
-    gc.disable()
-    os.environ[_PLUGINS] = "__all__"
-    try:
-        yield
-    finally:
-        if plugins is None:
-            del os.environ[_PLUGINS]
-        else:
-            os.environ[_PLUGINS] = plugins
-        if was_enabled:
-            gc.enable()
 
 
 def _print_version(asked: bool) -> None:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from parquetry.errors import StorageError
+from parquetry.errors import SettingsError, StorageError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.ranking.evaluation import RECALL_DEPTH, CollectionDocument, Dataset, Measures, measure, read_dataset
-from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, JsonOption, settings_for
+from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.cli.progress import progress
 from parquetry.serving.search.service import Reader, SearchRequest, SearchResponse
-from parquetry.settings.sections import Settings, parse_settings
+from parquetry.settings.sections import Settings, override, parse_settings
 from parquetry.storage.search.searcher import Mode
 
 EvalMode = Literal["hybrid", "vector", "text", "all"]
@@ -54,35 +56,92 @@ class Evaluation:
 
 def evaluate(
     dataset: Annotated[
-        Path, typer.Argument(metavar="DATASET", help="Folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="DATASET",
+            help="Folder with corpus.jsonl, queries.jsonl and qrels/test.tsv; default: the corpus and its feedback.",
+        ),
+    ] = None,
+    candidate: Annotated[
+        bool, typer.Option("--candidate", help="Compare with the migration that is being built.")
+    ] = False,
     mode: Annotated[EvalMode, typer.Option(help="Ranking mode; `all` measures all three.")] = "hybrid",
     limit_queries: Annotated[
         int | None,
         typer.Option("--limit-queries", metavar="N", min=1, max=MOST_ROWS, help="Run only the first N queries."),
     ] = None,
     config: ConfigOption = None,
+    corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure search on a test collection in BEIR format.
+    """Measure search on a collection, or on users' feedback.
 
-    The collection is indexed in a temporary corpus.
+    A test collection in BEIR format is indexed in a temporary corpus. Without one, the queries are those whose results
+    were judged through the service.
     """
-    settings = settings_for(config, None)
-    collection = read_dataset(dataset)
-    queries = dict(list(collection.queries.items())[:limit_queries])
-    with tempfile.TemporaryDirectory(prefix="parquetry-eval-") as folder:
-        with progress(silent=as_json) as observer:
-            indexed = index_dataset(collection, settings, Path(folder), observer)
-        _print_notes(indexed)
-        modes = MODES if mode == "all" else (mode,)
-        with Reader(indexed.settings) as reader:
-            done = [evaluate_mode(reader, collection, queries, each) for each in modes]
-    rows = [_as_json(indexed, queries, each) for each in done]
+    if dataset is not None and corpus is not None and not candidate:
+        raise SettingsError("a DATASET is indexed in a corpus of its own; leave out --corpus, or the DATASET")
+    settings = settings_for(config, corpus)
+    modes = MODES if mode == "all" else (mode,)
+    if dataset is None:
+        rows = _on_feedback(settings, modes, limit_queries, candidate=candidate)
+    else:
+        collection = read_dataset(dataset)
+        queries = dict(list(collection.queries.items())[:limit_queries])
+        rows = []
+        for name, each in _compared(settings, candidate=candidate):
+            with tempfile.TemporaryDirectory(prefix="parquetry-eval-") as folder:
+                measured = _on_dataset(collection, queries, modes, each, Path(folder), silent=as_json)
+            rows += [{"corpus": name, **row} for row in measured] if candidate else measured
     if as_json:
-        print_json({"results": rows} if mode == "all" else rows[0])
+        print_json(rows[0] if len(rows) == 1 else {"results": rows})
     else:
         print_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def _compared(settings: Settings, *, candidate: bool) -> list[tuple[str, Settings]]:
+    """Return the settings to measure, with their names."""
+    if not candidate:
+        return [("current", settings)]
+    from parquetry.flows.pipelines.migration_plan import candidate_settings
+
+    before, after = candidate_settings(settings)
+    return [("current", before), ("candidate", after)]
+
+
+def _on_dataset(
+    collection: Dataset,
+    queries: Mapping[str, str],
+    modes: Sequence[Mode],
+    settings: Settings,
+    folder: Path,
+    *,
+    silent: bool,
+) -> list[dict[str, Any]]:
+    with progress(silent=silent) as observer:
+        indexed = index_dataset(collection, settings, folder, observer)
+    _print_notes(indexed)
+    with Reader(indexed.settings) as reader:
+        return [_as_json(indexed, queries, evaluate_mode(reader, collection, queries, each)) for each in modes]
+
+
+def _on_feedback(
+    settings: Settings, modes: Sequence[Mode], limit: int | None, *, candidate: bool
+) -> list[dict[str, Any]]:
+    from parquetry.serving.cli.eval_feedback import evaluate_feedback, judged_queries
+
+    quiet = override(settings, {"search": {"log": None, "record_searches": False, "cache_entries": 0}})
+    with ExitStack() as opened:
+        reader = opened.enter_context(Reader(quiet))
+        judged = judged_queries(settings, reader)
+        corpora = [("current", reader)]
+        if candidate:
+            from parquetry.flows.pipelines.migration_plan import candidate_snapshot
+
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="parquetry-eval-"))
+            snapshot, after = candidate_snapshot(quiet, Path(folder))
+            corpora.append(("candidate", opened.enter_context(Reader(after, snapshot.version, snapshot=snapshot))))
+        return evaluate_feedback(corpora, judged, limit, modes)
 
 
 def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: Observer) -> Indexed:
@@ -155,19 +214,20 @@ def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], 
     seconds = 0.0
     for id_, text in queries.items():
         started = perf_counter()
-        response = reader.search(SearchRequest(text, mode=mode, k=RECALL_DEPTH, duplicates=True))
+        request = SearchRequest(text, mode=mode, k=RECALL_DEPTH, duplicates=True)
+        rankings[id_], chunks = _documents(dataset, reader.search(request))
         seconds += perf_counter() - started
-        rankings[id_] = _documents(dataset, response)
-        if len(rankings[id_]) < RECALL_DEPTH == len(response.hits):
+        if len(rankings[id_]) < RECALL_DEPTH == chunks:
             short.append(id_)
     _lengthen(rankings, short, reader, dataset, queries, mode)
     judgements = {query: dataset.judgements[query] for query in queries}
     return Evaluation(mode, measure(rankings, judgements), 1000 * seconds / len(queries))
 
 
-def _documents(dataset: Dataset, response: SearchResponse) -> list[str]:
-    """Return the documents of the chunks found, each at the rank of its best chunk."""
-    return list(dict.fromkeys(_document(dataset, hit.row["filename"]).id for hit in response.hits))
+def _documents(dataset: Dataset, response: SearchResponse) -> tuple[list[str], int]:
+    """Return the documents of the chunks found, each at the rank of its best chunk, and the number of chunks."""
+    found = dict.fromkeys(_document(dataset, hit.row["filename"]).id for hit in response.hits)
+    return list(found), len(response.hits)
 
 
 def _lengthen(
@@ -185,13 +245,13 @@ def _lengthen(
     asked = RECALL_DEPTH
     while short and asked < _MOST_CHUNKS:
         asked *= 4
-        responses = reader.search_all(
-            [SearchRequest(queries[id_], mode=mode, k=asked, duplicates=True) for id_ in short]
-        )
+        requests = [SearchRequest(queries[id_], mode=mode, k=asked, duplicates=True) for id_ in short]
+        # Unlike a loop over the responses, `map` keeps none while the next is ranked.
+        found = map(partial(_documents, dataset), reader.search_all(requests))
         still = []
-        for id_, response in zip(short, responses, strict=True):
-            rankings[id_] = list(dict.fromkeys([*rankings[id_], *_documents(dataset, response)]))
-            if len(rankings[id_]) < RECALL_DEPTH and len(response.hits) == asked:
+        for id_, (documents, chunks) in zip(short, found, strict=True):
+            rankings[id_] = list(dict.fromkeys([*rankings[id_], *documents]))
+            if len(rankings[id_]) < RECALL_DEPTH and chunks == asked:
                 still.append(id_)
         short = still
 

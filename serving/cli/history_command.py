@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.search.run_rows import counts_of, run_json
 from parquetry.serving.search.service import Reader
 from parquetry.storage.lake.history import Publish
+
+if TYPE_CHECKING:
+    from parquetry.storage.lake.retention import Retained
 
 
 def history(
@@ -26,29 +29,42 @@ def history(
 ) -> None:
     """List the versions of the corpus, newest first.
 
-    Each with the kind of its run and its counts. -v adds run ids.
+    Each with the kind of its run and its counts, and its tags. -v adds run ids.
     """
+    from parquetry.storage.lake.retention import read_retention
+
     with Reader(settings_for(config, corpus)) as reader:
         found = reader.history(limit)
         runs = reader.runs([each.run_id for each in found if each.run_id])
+        kept = read_retention(reader.snapshot.layout)
     if as_json:
-        print_json({"versions": [_as_json(each, runs.get(each.run_id or "")) for each in found]})
+        print_json({"versions": [_as_json(each, runs.get(each.run_id or ""), kept) for each in found]})
         return
     columns = ["version", "at (UTC)", "kind", "rows", "outcome", "seconds", "cost"]
     rows = [_row(each, runs.get(each.run_id or "")) for each in found]
+    if kept.tags or kept.horizon:
+        columns.append("kept")
+        rows = [(*row, _standing(kept, each.version)) for row, each in zip(rows, found, strict=True)]
     if verbose:
         columns.append("run_id")
         rows = [(*row, each.run_id) for row, each in zip(rows, found, strict=True)]
     print_table(columns, rows)
 
 
-def _as_json(publish: Publish, run: Mapping[str, Any] | None) -> dict[str, Any]:
+def _standing(kept: Retained, version: int) -> str:
+    """Return the tags of a version, or whether it is kept without one."""
+    return ", ".join(kept.names_of(version)) or ("yes" if kept.keeps(version) else "no")
+
+
+def _as_json(publish: Publish, run: Mapping[str, Any] | None, kept: Retained) -> dict[str, Any]:
     told = {
         "version": publish.version,
         "at": publish.at.isoformat(),
         "operation": publish.operation,
         "run_id": publish.run_id,
         "rows": publish.documents,
+        "kept": kept.keeps(publish.version),
+        "tags": kept.names_of(publish.version),
     }
     made = run_json(run) if run is not None else {}
     names = ("kind", "status", "seconds", "sources", "counts", "tokens", "cost_usd")

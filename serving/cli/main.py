@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """The program: runs the command line and exits."""
+    # At Python's default pace, imports alone are searched for cycles dozens of times.
+    gc.set_threshold(50_000, 20, 100)
     guard_output()
     _leave(run(sys.argv[1:]))
 

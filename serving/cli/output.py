@@ -1,4 +1,4 @@
-"""Terminal output: reports and tables as text, and JSON for programs."""
+"""Terminal output: tables as text, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from parquetry.planning.kept import KeptDocuments
-from parquetry.planning.report import RunReport, dollars, failures_by_reason, published_line
-from parquetry.plural import counted
 from parquetry.printing import tell, tell_json, tell_text, visible
 
-if TYPE_CHECKING:
-    from parquetry.tasks.documents.plan import RefreshPlan
-    from parquetry.tasks.documents.space import DiskSpace
-
-SHOWN_FAILURES = 20
 NARROWEST_COLUMN = 10
 """characters"""
 _GAP = "  "
@@ -59,107 +51,6 @@ def plain(value: Any) -> Any:
 def terminal_width() -> int:
     """Return the terminal's width in characters: 80 without a terminal, at least 20."""
     return max(shutil.get_terminal_size().columns, 2 * NARROWEST_COLUMN)
-
-
-def print_report(report: RunReport, root: str) -> None:
-    """Print the report of a refresh."""
-    counts = report.documents
-    seen = f"{counted(counts.scanned, 'document')} in {report.seconds:.1f} s"
-    parts = [f"{value} {name}" for name, value in counts.as_dict().items() if value and name != "scanned"]
-    tell(f"{seen}: {', '.join(parts) or 'nothing to do'}.")
-    work = report.work
-    if work.chunks_written:
-        cost = "" if work.cost_usd == 0 else f", {priced(work.cost_usd)}"
-        tell(
-            f"{counted(work.chunks_written, 'chunk')}: {work.chunks_embedded} embedded "
-            f"({counted(work.tokens, 'token')}{cost}), {work.chunks_reused} reused."
-        )
-    tell(published_line(root, report))
-    print_failures(report)
-    print_kept(report.kept)
-    for line in report.left_out:
-        tell(f"Note: {line}.")
-    for line in report.empty:
-        tell(f"Warning: {line}.")
-    for outage in report.outages:
-        tell(f"Failed: {outage}.")
-    for refusal in report.refused:
-        tell(f"Refused: {refusal}.")
-
-
-def print_failures(report: RunReport) -> None:
-    """Print the documents that are not indexed, with reasons; by most frequent reason when there are many."""
-    if len(report.failures) > SHOWN_FAILURES:
-        for reason, count in failures_by_reason(report.failures).items():
-            tell(f"  {count} x {reason}")
-        tell("  every one of them: parquetry documents --status failed, --status skipped")
-        return
-    for failure in report.failures:
-        tell(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
-
-
-def print_kept(kept: Sequence[KeptDocuments]) -> None:
-    """Print the documents kept because their source could not be listed completely."""
-    for each in kept[:SHOWN_FAILURES]:
-        tell(f"Kept: {each}.")
-    rest = kept[SHOWN_FAILURES:]
-    if rest:
-        documents = counted(sum(each.documents for each in rest), "document")
-        tell(f"Kept: {documents} at {len(rest)} more places; --json names them all.")
-
-
-def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
-    """Print the plan of a refresh."""
-    for source in plan.sources:
-        changes = [change for change in (*source.changes, *source.handed_over) if change.effort != "nothing"]
-        tell(f"Source {source.source}: {counted(source.listed, 'document')}, {len(changes)} to do.")
-        shown = changes if verbose else changes[:SHOWN_FAILURES]
-        for change in shown:
-            path = change.item.path if change.item else change.known.path if change.known else change.document_id
-            tell(f"  {change.action} {path} ({change.reason})")
-        if len(shown) < len(changes):
-            tell(f"  ... and {len(changes) - len(shown)} more; -v shows all")
-        for warning in source.warnings:
-            tell(f"  note {warning}")
-        if source.refused:
-            tell(f"  Refused: {source.refused}.")
-    print_kept(plan.kept)
-    for line in plan.left_out:
-        tell(f"Note: {line}.")
-    for line in plan.empty:
-        tell(f"Warning: {line}.")
-    estimate = plan.estimate
-    if not estimate.chunks:
-        tell("Nothing to embed.")
-        return
-    likely = estimate.likely
-    expected = f"{counted(likely.chunks, 'chunk')}, {counted(likely.tokens, 'token')}, {priced(likely.cost_usd)}"
-    if estimate.unbounded:
-        documents = counted(estimate.unbounded, "document")
-        tell(f"Likely {expected}.")
-        tell(
-            f"No upper bound: the size of {documents} does not tell how much text they hold. refresh.budget_usd "
-            "bounds what is spent."
-        )
-        return
-    batch = "" if estimate.cost_usd_batch is None else f" ({dollars(estimate.cost_usd_batch)} in batch mode)"
-    tell(
-        f"At most {counted(estimate.chunks, 'chunk')}, {counted(estimate.tokens, 'token')}, "
-        f"{priced(estimate.cost_usd)}{batch}; likely {expected}."
-    )
-
-
-def print_space(spaces: Iterable[DiskSpace]) -> None:
-    """Print the disk space that a refresh would take."""
-    for space in spaces:
-        tell(f"Space: {space.line}.")
-        if space.refusal is not None:
-            tell(f"A refresh is refused: {space.refusal}.")
-
-
-def priced(cost_usd: float | None) -> str:
-    """Format a cost; an unknown one names the missing price."""
-    return "cost unknown (no price is set)" if cost_usd is None else dollars(cost_usd)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 60) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.plural import counted
 from parquetry.printing import tell, visible
 from parquetry.waiting import Teller
 
@@ -39,9 +41,21 @@ class Lines(Observer):
     def __init__(self, seconds: float = LINE_SECONDS) -> None:
         self._seconds = seconds
         self._telling = ExitStack()
+        self._documents = self._built = 0
+        self._told_at = monotonic()
 
     def document_slow(self, slow: SlowDocument) -> None:
         self._tell(slow)
+
+    def migration_planned(self, documents: int) -> None:
+        self._documents, self._built = documents, 0
+        self._told_at = monotonic()
+
+    def migration_built(self, documents: int) -> None:
+        self._built += documents
+        if monotonic() - self._told_at >= self._seconds:
+            self._told_at = monotonic()
+            self._tell(f"built {self._built} of {counted(self._documents, 'document')}")
 
     def sessions_asked(self, asking: Asking) -> None:
         def look() -> list[object]:
@@ -102,6 +116,12 @@ class ProgressBar(Observer):
 
     def published(self, report: RunReport) -> None:  # noqa: ARG002 - the Protocol's
         self._progress.update(self._task, description="Published")
+
+    def migration_planned(self, documents: int) -> None:
+        self._progress.update(self._task, description="Building", total=documents)
+
+    def migration_built(self, documents: int) -> None:
+        self._progress.advance(self._task, documents)
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:  # noqa: ARG002
         self._progress.update(self._task, description="Sessions", total=len(plan.sessions))

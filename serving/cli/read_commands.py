@@ -14,6 +14,7 @@ from parquetry.model import Status
 from parquetry.printing import tell, tell_text
 from parquetry.serving.cli.filter_options import OrgOption, UserOption, caller_of
 from parquetry.serving.cli.options import (
+    MOST_RESULTS,
     ConfigOption,
     CorpusOption,
     JsonOption,
@@ -23,6 +24,7 @@ from parquetry.serving.cli.options import (
 )
 from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.cli.sql_guide import print_guide
+from parquetry.serving.cli.worst_documents import print_worst
 from parquetry.serving.search.known_names import check_namespace
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings
@@ -91,7 +93,7 @@ def sql(
 
 
 @contextmanager
-def _reader(settings: Settings, version: int | None, user: str | None, org: str | None) -> Iterator[Reader]:
+def _reader(settings: Settings, version: str | None, user: str | None, org: str | None) -> Iterator[Reader]:
     """Yield a reader limited to what a caller may see; unlimited for the operator."""
     caller = caller_of(user, org)
     with Reader(settings, version) as reader:
@@ -104,6 +106,10 @@ def documents(
     names: Annotated[list[str] | None, typer.Argument(metavar="DOCUMENT", help=f"{_DOCUMENT} Default: all.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only those.")] = None,
     notes: Annotated[bool, typer.Option("--notes", help="Only documents with notes, and the notes.")] = False,
+    worst: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST_RESULTS, help="Only so many documents, those read worst, and why."),
+    ] = None,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -113,12 +119,17 @@ def documents(
     as_json: JsonOption = False,
 ) -> None:
     """List the documents."""
+    if notes and worst is not None:
+        raise SettingsError("--notes and --worst are two lists; give one of them")
     settings = settings_for(config, corpus)
     with _reader(settings, version, user, org) as reader:
         check_namespace(reader.tables, settings, namespace, caller_of(user, org))
         found = reader.documents(namespace, status, names or ())
         if notes:
             _print_notes(reader, found, as_json=as_json)
+            return
+        if worst is not None:
+            print_worst(reader, found, worst, as_json=as_json)
             return
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})

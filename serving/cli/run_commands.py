@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parquetry.errors import SettingsError
+from parquetry.freed_memory import keep_little
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.options import (
+    BudgetOption,
     ConfigOption,
     CorpusOption,
     JsonOption,
@@ -18,8 +20,10 @@ from parquetry.serving.cli.options import (
     VerboseOption,
     settings_for,
 )
-from parquetry.serving.cli.output import print_json, print_plan, print_report, print_space
+from parquetry.serving.cli.output import print_json
 from parquetry.serving.cli.progress import progress
+from parquetry.serving.cli.quick_imports import quick_imports
+from parquetry.serving.cli.run_output import print_on_their_way, print_plan, print_report, print_space
 from parquetry.settings.sections import DEFAULT_FILE
 
 if TYPE_CHECKING:
@@ -81,9 +85,14 @@ def plan(
 
     Writes and spends nothing.
     """
-    from parquetry.flows.pipelines.documents import Request, plan_with_space
-    from parquetry.planning.report import count_documents
+    with quick_imports():
+        from parquetry.flows.pipelines.documents import Request, plan_with_space
+        from parquetry.planning.report import count_documents
+        from parquetry.storage.files.layout import layout_of
+        from parquetry.storage.lake.batches import BatchRecords
+        from parquetry.storage.without_pandas import use_without_pandas
 
+    use_without_pandas()
     settings = settings_for(config, corpus)
     request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
     planned, spaces = plan_with_space(request)
@@ -93,8 +102,15 @@ def plan(
             {
                 "documents": count_documents(planned.sources).as_dict(),
                 "estimate": {name: getattr(estimate, name) for name in _AT_MOST},
-                "likely": {name: getattr(estimate.likely, name) for name in estimate.likely.__slots__},
+                "likely": {
+                    **{name: getattr(estimate.likely, name) for name in estimate.likely.__slots__},
+                    "cost_usd_batch": estimate.likely_usd_batch,
+                },
+                "batched": sorted(estimate.batched),
+                "expected_usd": estimate.expected_usd,
                 "unbounded": estimate.unbounded,
+                "sources": [source.as_json() for source in estimate.sources],
+                "prices": [price.as_json(embedder) for embedder, price in estimate.prices.items()],
                 "refused": list(planned.refused),
                 "kept": [kept.as_json() for kept in planned.kept],
                 "warnings": [*planned.empty, *planned.left_out, *planned.warnings],
@@ -103,6 +119,7 @@ def plan(
         )
     else:
         print_plan(planned, verbose=verbose)
+        print_on_their_way(BatchRecords(layout_of(settings.corpus.root)).open())
         print_space(spaces)
     if planned.refused:
         raise typer.Exit(3)
@@ -114,6 +131,7 @@ def refresh(
     allow_removals: AllowRemovalsOption = False,
     rehash: RehashOption = False,
     strict: StrictOption = False,
+    budget: BudgetOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -124,43 +142,20 @@ def refresh(
 
     With targets, only these: names of sources, folders or files.
     """
-    from parquetry.flows.pipelines.documents import Request
+    with quick_imports():
+        from parquetry.flows.pipelines.documents import Request
 
-    settings = settings_for(config, corpus)
+    settings = settings_for(config, corpus, refresh=budget)
     request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
-    run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
-
-
-def reindex(
-    documents: Annotated[
-        list[str] | None, typer.Argument(metavar="DOCUMENT", help="Ids, uris, or globs over names and paths.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every document.")] = False,
-    embeddings_only: Annotated[
-        bool, typer.Option("--embeddings-only", help="Compute new vectors from the stored text.")
-    ] = False,
-    direct: DirectOption = False,
-    strict: StrictOption = False,
-    config: ConfigOption = None,
-    corpus: CorpusOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
-) -> None:
-    """Rebuild documents, whatever their hashes say."""
-    from parquetry.flows.pipelines.documents import reindex_request
-
-    if not documents and not everything:
-        raise SettingsError("name the documents to reindex, or give --all for every document")
-    if documents and everything:
-        raise SettingsError("--all is every document; give it alone, or name documents without it")
-    settings = settings_for(config, corpus)
-    request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
     run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 
 
 def run_request(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
     """Run a refresh and print its report."""
+    from parquetry.storage.without_pandas import use_without_pandas
+
+    use_without_pandas()
+    keep_little()
     with progress(silent=as_json) as observer:
         if direct:
             from parquetry.flows.pipelines.documents import run_refresh

@@ -72,7 +72,7 @@ def search(
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="Number of results.")] = 5,
     what: TypeOption = "documents",
     mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
-    level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
+    level: Annotated[Level, typer.Option(help="Rank chunks, or documents by chunks and identity.")] = "chunk",
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rerank the candidates with the model of search.rerank.")
     ] = False,
@@ -132,7 +132,7 @@ def _begin_opening(asked: Sequence[Query], settings: Settings) -> None:
     """Open in threads what takes long and will be needed, while the corpus is opened."""
     open_ahead()
     if any(each.mode != "text" for each in asked):
-        load_ahead(settings.embedders, settings.embedding)
+        load_ahead(settings.embedders, settings.embedding, settings.hub)
 
 
 def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:

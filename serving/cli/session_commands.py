@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from parquetry.errors import IndexNotWritten, RefusedError
+from parquetry.errors import RefusedError
 from parquetry.serving.cli.arguments import Command
 from parquetry.serving.cli.options import (
+    BudgetOption,
     ConfigOption,
     CorpusOption,
     JsonOption,
@@ -88,6 +89,7 @@ def refresh(
         bool, typer.Option("--review", help="Show every merge and ask before anything is published.")
     ] = False,
     strict: StrictOption = False,
+    budget: BudgetOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -102,7 +104,7 @@ def refresh(
 
     if review and not sys.stdin.isatty():
         raise RefusedError("--review asks about every merge, and there is no terminal to answer; nothing was done")
-    settings = settings_for(config, corpus)
+    settings = settings_for(config, corpus, sessions=budget)
     request = SessionsRequest(
         settings, tuple(targets or ()), namespace, AdHoc(user, org, max_visibility), retry_quarantined
     )
@@ -125,10 +127,8 @@ def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool,
         print_json(report.as_json())
     else:
         print_sessions_report(report, request.settings.corpus.root, verbose=verbose)
-    if report.outages:
-        raise typer.Exit(4)
-    if report.index_error is not None:
-        raise typer.Exit(IndexNotWritten.exit_code)
+    if report.error is not None:
+        raise typer.Exit(report.error.exit_code)
     if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)
 

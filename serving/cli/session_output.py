@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from parquetry.planning.report import published_line
 from parquetry.plural import counted
 from parquetry.printing import tell
-from parquetry.serving.cli.output import SHOWN_FAILURES, confirmed, priced
+from parquetry.serving.cli.output import confirmed
+from parquetry.serving.cli.run_output import SHOWN_FAILURES, priced, print_batches
 from parquetry.sessions.report import SessionsReport, reasons
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
         tell(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
     for warning in report.warnings:
         tell(f"  note {warning}")
+    print_batches(report)
     for outage in report.outages:
         tell(f"Failed: {outage}.")
+    for refusal in report.refused:
+        tell(f"Refused: {refusal}.")
 
 
 def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
@@ -87,9 +91,12 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
         tell("Nothing to ask a language model.")
         return
     kept = f"; {counted(estimate.kept, 'answer is', 'answers are')} kept already" if estimate.kept else ""
-    cost = f"${estimate.cost_usd:.4f}" if estimate.priced else "no price is set in [llm]"
+    batch = f" (${estimate.cost_usd_batch:.4f} through the batch API)" if estimate.cost_usd_batch else ""
+    cost = f"${estimate.cost_usd:.4f}{batch}" if estimate.priced else "no price is set in [llm]"
     seen = counted(estimate.windows, "window")
     tell(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
+    if estimate.is_batched:
+        tell("Questions go through the batch API (batch_api.sessions), comparisons do not.")
 
 
 def ask_about(proposal: MergeProposal, number: int, count: int) -> bool:

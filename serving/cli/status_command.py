@@ -9,6 +9,7 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from parquetry.errors import SettingsError
+from parquetry.planning.compaction import MANY_FILES
 from parquetry.plural import counted, size_of
 from parquetry.printing import tell, tell_wrapped
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, settings_for
@@ -16,7 +17,9 @@ from parquetry.serving.cli.output import print_json, print_table, terminal_width
 from parquetry.serving.search.run_rows import outcome_of, run_json
 from parquetry.settings.schedule import next_run
 from parquetry.settings.sections import Settings
+from parquetry.storage.lake.batches import OpenBatch
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.migration_state import MigrationsState, migrations_state
 from parquetry.storage.maintenance.overview import Overview, SourceState, overview_of
 
 _FREE = ("wordllama", "onnx")
@@ -52,11 +55,14 @@ def status(config: ConfigOption = None, corpus: CorpusOption = None, as_json: Js
     settings = settings_for(config, corpus)
     root = settings.corpus.root
     overview = overview_of(Lake(root), settings.search) if Lake.exists(root) else None
+    migrations = migrations_state(settings) if overview else MigrationsState(None, None)
     sources = _sources(settings, overview, datetime.now(UTC))
     if as_json:
-        print_json(_as_json(settings, overview, sources))
+        told = _as_json(settings, overview, sources)
+        active = migrations.active
+        print_json({**told, "migration": active and active.as_json(), "settings_outdated": migrations.outdated})
     else:
-        _print(settings, overview, sources)
+        _print(settings, overview, sources, migrations)
     if overview is None:
         raise SettingsError(f"no corpus at {root} yet; `parquetry refresh` makes one, --corpus names another")
 
@@ -161,6 +167,7 @@ def _as_json(settings: Settings, overview: Overview | None, sources: Sequence[So
             "answers_bytes": overview.answers_bytes,
         },
         "cost": _cost(settings, overview),
+        "batches": [each.as_json() for each in overview.batches],
     }
 
 
@@ -169,9 +176,12 @@ def _total(overview: Overview) -> int:
     return tables + overview.answers_bytes + (overview.index.bytes if overview.index else 0)
 
 
-def _print(settings: Settings, overview: Overview | None, sources: Sequence[SourceStatus]) -> None:
+def _print(
+    settings: Settings, overview: Overview | None, sources: Sequence[SourceStatus], migrations: MigrationsState
+) -> None:
     if overview is not None:
         _print_corpus(settings, overview)
+        _print_migrations(migrations)
     if sources:
         _print_sources(sources, several=len({each.namespace for each in sources}) > 1)
     else:
@@ -186,8 +196,11 @@ def _print(settings: Settings, overview: Overview | None, sources: Sequence[Sour
             tell(f"  {count} x {reason}")
         if len(shown) < len(overview.failures):
             tell(f"  and {counted(len(overview.failures) - len(shown), 'other reason')}")
+    if overview.batches:
+        tell()
+        _print_batches(overview.batches)
     tell()
-    _print_size(overview)
+    _print_size(overview, migrations.active.chunks if migrations.active else 0)
     _print_cost(_cost(settings, overview))
 
 
@@ -222,12 +235,43 @@ def _print_sources(sources: Sequence[SourceStatus], *, several: bool) -> None:
     print_table(columns, rows)
 
 
-def _print_size(overview: Overview) -> None:
+def _print_batches(batches: Sequence[OpenBatch]) -> None:
+    tell("On the way at the batch API of a service (parquetry batches):")
+    for batch in batches:
+        tell(f"  {batch}")
+
+
+def _print_migrations(migrations: MigrationsState) -> None:
+    active = migrations.active
+    if active is not None:
+        _echo(
+            f"Migration to {active.migration}, begun {_time(active.migration.at)}: {active.built} of "
+            f"{counted(active.documents, 'document')} built. Searches are as before."
+        )
+        _echo(
+            "`parquetry reindex --switch` builds the rest and publishes all of it, `--abandon` gives it up, `parquetry "
+            "eval --candidate` compares."
+        )
+    if migrations.outdated is not None:
+        _echo(f"Settings: {migrations.outdated}.")
+    if active is not None or migrations.outdated is not None:
+        tell()
+
+
+def _print_size(overview: Overview, candidates: int) -> None:
     tables = ", ".join(f"{each.table} {size_of(each.bytes)}" for each in overview.tables if each.files)
     _echo(f"On disk: {size_of(_total(overview))} ({tables or 'no files'}).")
-    gone = overview.chunks_stored - overview.chunks_visible
+    gone = overview.chunks_stored - overview.chunks_visible - candidates
     if gone > 0:
         tell(f"{counted(gone, 'chunk is', 'chunks are')} kept only for earlier versions.")
+    many = max((each.small_files for each in overview.tables), default=0)
+    if many >= MANY_FILES:
+        tell(f"{counted(many, 'small file')} in a table: `parquetry compact` writes them together.")
+    unnamed = sum(each.unnamed_bytes for each in overview.tables)
+    if unnamed:
+        _echo(
+            f"{size_of(unnamed)} in files of earlier versions and crashed runs: `parquetry vacuum` deletes what it may."
+        )
     index = overview.index
     if index is None:
         tell("Search index: none yet; the next search builds it.")

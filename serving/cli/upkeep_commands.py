@@ -36,7 +36,9 @@ def _check_namespace(settings: Settings, namespace: str | None, relation: str = 
 
 
 def restore(
-    version: Annotated[int, typer.Option("--version", metavar="N", help="Version to restore (see `history`).")],
+    version: Annotated[
+        str, typer.Option("--version", metavar="N|TAG", help="Version to restore (see `history`, `tag`).")
+    ],
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -51,7 +53,9 @@ def restore(
     settings = settings_for(config, corpus)
     # A deleted namespace can be restored.
     _check_namespace(settings, namespace, "document_history")
-    done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
+    lake = _open(settings.corpus)
+    number = lake.version_of(version)
+    done = restore_version(lake, number, new_stamp(), namespace)
     removed = sum(row.removed for row in done.documents)
     back = len(done.documents) - removed
     forgotten = sum(row.removed for row in done.entries)
@@ -61,16 +65,16 @@ def restore(
             {
                 "run_id": done.run_id,
                 "version": done.version,
-                "restored_version": version,
+                "restored_version": number,
                 "documents": {"restored": back, "removed": removed},
                 "entries": {"restored": known, "removed": forgotten},
             }
         )
     elif not done.rows:
-        tell(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
+        tell(f"Corpus {settings.corpus.root} is as it was at version {number}; nothing to restore.")
     else:
         tell(
-            f"{counted(back, 'document is as it was', 'documents are as they were')} at version {version}, "
+            f"{counted(back, 'document is as it was', 'documents are as they were')} at version {number}, "
             f"{counted(removed, 'was', 'were')} not there and left."
         )
         if done.entries:

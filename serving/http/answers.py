@@ -8,25 +8,30 @@ from typing import Any
 
 from fastapi import Request
 
+from parquetry.errors import ParquetryError
 from parquetry.serving.access.audit import AuditEvent, Event
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.http.metrics import PROVIDER, Metrics
+from parquetry.serving.http.problems import Problem, known_problem
 from parquetry.storage.search.searcher import Hit
+
+GONE = 499
+"""status of requests that nobody waits for any more, for metrics and audit events alone"""
 
 
 class Recorded:
-    """Record of one request: an audit event and metrics, written when it was answered.
+    """Record of one request: an audit event and metrics, written when it was answered, or failed.
 
     Args:
         request: the request.
         principal: its maker.
         event: kind of event.
-        namespace: namespace that it is about.
+        namespace: namespace that it is about; None if it is not known yet, or if there are several.
     """
 
     def __init__(self, request: Request, principal: Principal, event: Event, namespace: str | None) -> None:
         self._request, self._principal = request, principal
-        self._event, self._namespace = event, namespace
+        self._event, self.namespace = event, namespace
         self._started = perf_counter()
 
     @property
@@ -34,8 +39,8 @@ class Recorded:
         found: Metrics = self._request.app.state.metrics
         return found
 
-    def answered(self, hits: Sequence[Hit], queries: Sequence[str]) -> None:
-        """Record an answer of chunks."""
+    def answered(self, hits: Sequence[Hit], queries: Sequence[str], **more: Any) -> None:
+        """Record an answer of chunks, with further fields of its event."""
         scores = [hit.relevance for hit in hits]
         self._metrics.retrieved(scores)
         known = [score for score in scores if score is not None]
@@ -45,7 +50,17 @@ class Recorded:
             documents=len({hit.row["document_id"] for hit in hits}),
             top_score=max(known, default=None),
             text="\n".join(queries),
+            **more,
         )
+
+    def failed(self, error: Exception, queries: Sequence[str]) -> None:
+        """Record a request that failed before it was answered."""
+        status, reason = outcome_of(error)
+        self.write(status=status, reason=reason, queries=len(queries), text="\n".join(queries))
+
+    def left(self, queries: Sequence[str]) -> None:
+        """Record a request whose maker left before it was answered."""
+        self.write(status=GONE, queries=len(queries), text="\n".join(queries))
 
     def spent(self, input_tokens: int, output_tokens: int) -> None:
         """Count the tokens of a question to a language model."""
@@ -62,12 +77,20 @@ class Recorded:
         client = self._request.client
         event = AuditEvent(
             self._event,
-            namespace=self._namespace,
+            namespace=self.namespace,
             address=None if client is None else client.host,
             milliseconds=(perf_counter() - self._started) * 1000,
             **counts,
         )
         self._request.app.state.resources.audit.write(event.by(self._principal))
+
+
+def outcome_of(error: Exception) -> tuple[int, str]:
+    """Return status and reason of a failure, as they are recorded."""
+    if isinstance(error, ParquetryError | Problem):
+        problem = known_problem(error)
+        return int(problem.status), problem.reason
+    return 500, "unexpected"
 
 
 def milliseconds(row: Mapping[str, Any], column: str) -> int:

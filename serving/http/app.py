@@ -29,7 +29,7 @@ from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.methods import HeadRequests
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
-from parquetry.serving.http.openai.routes import add_openai_routes
+from parquetry.serving.http.openai.routes import add_openai_routes, add_passthrough
 from parquetry.serving.http.openai.stores import add_store_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
@@ -80,7 +80,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.upstream = Upstream(known.upstream)
         await app.state.upstream.open()
         try:
-            async with mcp_routes.mcp_endpoint(app, known):
+            async with mcp_routes.mcp_endpoint(app):
                 yield
         finally:
             await app.state.upstream.close()
@@ -99,12 +99,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.metrics = Metrics()
     add_handlers(app)
+    add_openai_routes(app, known)
     for routes in (agent_routes, gateway_routes, operation_routes, mcp_routes, health_routes):
         app.include_router(routes.router)
     app.include_router(index_routes.router)
     app.include_router(dify_routes.router)
     add_store_routes(app)
-    add_openai_routes(app, known)
+    add_passthrough(app)
     serve = known.serve
     app.add_middleware(ETags)
     app.add_middleware(HeadRequests)

@@ -16,6 +16,10 @@ from parquetry.serving.http.openai.paths import FILES, FORM_BYTES, PART_BYTES, P
 from parquetry.serving.http.problems import Problem
 from parquetry.settings.serving import ServeSettings
 
+MCP = "/mcp"
+"""path of the Model Context Protocol"""
+MCP_BYTES = 4 * 1024 * 1024
+"""maximum bytes of a message of the protocol, as its SDK has it; no argument of a tool is larger than a question"""
 _FILE_RATE = 64 * 1024.0
 """bytes per second that a file arrives at least"""
 
@@ -37,6 +41,8 @@ def body_limit(serve: ServeSettings, path: str) -> BodyLimit:
     if path == FILES or (path.startswith(f"{UPLOADS}/") and path.endswith(PARTS)):
         most = serve.max_file_bytes if path == FILES else PART_BYTES
         return BodyLimit(most + FORM_BYTES, serve.body_seconds, _FILE_RATE)
+    if path == MCP:
+        return BodyLimit(min(serve.max_body_bytes, MCP_BYTES), serve.body_seconds)
     return BodyLimit(serve.max_body_bytes, serve.body_seconds)
 
 

@@ -215,10 +215,14 @@ async def query(
 ) -> forms.WordsAnswer:
     """Have the language model answer a question from what is found."""
     record = Recorded(request, caller, "knowledge.query", namespace)
-    filters = filters_for(caller, namespace, filters_of(asked.filters, denylists=parts.settings.metadata_denylists))
-    search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
-    found = await run_in_threadpool(_searched, parts, search)
-    answer: forms.WordsAnswer = await asking_model(_in_words, parts, asked.question, found, record)
+    try:
+        filters = filters_for(caller, namespace, filters_of(asked.filters, denylists=parts.settings.metadata_denylists))
+        search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
+        found = await run_in_threadpool(_searched, parts, search)
+        answer: forms.WordsAnswer = await asking_model(_in_words, parts, asked.question, found, record)
+    except Exception as error:
+        record.failed(error, [asked.question])
+        raise
     return answer
 
 
@@ -232,7 +236,7 @@ def _in_words(parts: Resources, question: str, found: SearchResponse, record: Re
         words = answer_in_words(parts.settings.llm, question, found.hits)
     except NoLanguageModel as error:
         raise Problem(501, "no-language-model", str(error)) from error
-    record.answered(found.hits, [question])
+    record.answered(found.hits, [question], status=200)
     record.spent(words.input_tokens, words.output_tokens)
     citations = [forms.CitationItem(**each) for each in citations_of(parts.settings, question, found.hits)]
     return forms.WordsAnswer(answer=words.text.strip(), citations=citations, version=found.version)

@@ -11,6 +11,7 @@ from parquetry.serving.http.callers import Parts, requires
 from parquetry.serving.http.metrics import Metrics
 from parquetry.serving.http.operation_models import Health, Ready
 from parquetry.serving.http.problems import NOT_READY, Problem
+from parquetry.settings.hub import model_name
 from parquetry.settings.sections import Settings
 
 router = APIRouter(tags=["health"])
@@ -44,12 +45,7 @@ def _models(settings: Settings) -> dict[str, str | None]:
     search = settings.search
     named = {"embedder": settings.corpus.embedder, "language_model": settings.llm.model, "reranker": search.rerank}
     # The folder of a model is named like the model.
-    return {use: name if name is None or ":" not in name else _short(name) for use, name in named.items()}
-
-
-def _short(name: str) -> str:
-    kind, _, model = name.partition(":")
-    return f"{kind}:{_name_of(model)}" if kind == "onnx" else name
+    return {use: name and model_name(name) for use, name in named.items()}
 
 
 @router.get("/ready")

@@ -10,25 +10,25 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import AccessRefused
 from parquetry.serving.http.admission import record_refusal
 from parquetry.serving.http.answers import Recorded
+from parquetry.serving.http.body_limits import MCP, MCP_BYTES
 from parquetry.serving.http.callers import NAMESPACE_HEADER, SearchCaller
+from parquetry.serving.http.json_bodies import bounded
 from parquetry.serving.mcp.server import make_server
 from parquetry.serving.mcp.visit import Visit
 from parquetry.serving.service.remembering import ServiceMemory
 from parquetry.serving.service.resources import Resources
-from parquetry.settings.sections import Settings
 
-PATH = "/mcp"
 router = APIRouter(tags=["mcp"])
 
 
 @asynccontextmanager
-async def mcp_endpoint(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def mcp_endpoint(app: FastAPI) -> AsyncIterator[None]:
     """Answer the route of an application for the block."""
     manager = StreamableHTTPSessionManager(
         make_server(lambda context: visit_of(context.request)),
@@ -36,7 +36,8 @@ async def mcp_endpoint(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         stateless=True,
         # The gate has checked host and origin, by the settings of the service.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        max_request_body_size=settings.serve.max_body_bytes,
+        # The service has bounded the body before, and refuses it in its own form.
+        max_request_body_size=MCP_BYTES,
     )
     async with manager.run():
         app.state.mcp = manager
@@ -44,20 +45,25 @@ async def mcp_endpoint(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
 
 
 class _Handled(Response):
-    """An answer that the SDK sends."""
+    """An answer that the SDK sends to a body that was received."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()
-        self._manager = manager
+        self._manager, self._received = manager, body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
+        whole: list[Message] = [{"type": "http.request", "body": self._received, "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._manager.handle_request(scope, again, send)
 
 
-@router.post(PATH, include_in_schema=False)
+@router.post(MCP, include_in_schema=False)
 async def mcp(request: Request, caller: SearchCaller) -> Response:  # noqa: ARG001 (the caller is checked)
     """Answer one message of the protocol; there are no sessions, and so nothing to get or delete."""
-    return _Handled(request.app.state.mcp)
+    return _Handled(request.app.state.mcp, await bounded(await request.body()))
 
 
 def visit_of(request: Request) -> Visit:
@@ -79,4 +85,4 @@ def visit_of(request: Request) -> Visit:
 
 def _refused(request: Request, resources: Resources, principal: Principal, refusal: AccessRefused, target: Any) -> None:
     address = None if request.client is None else request.client.host
-    record_refusal(resources, address, refusal, f"{request.method} {PATH} {target}", principal)
+    record_refusal(resources, address, refusal, f"{request.method} {MCP} {target}", principal)

@@ -13,6 +13,7 @@ from parquetry.serving.http.problems import Problem
 from parquetry.serving.search.absences import why_not
 from parquetry.serving.search.candidates import candidates_of
 from parquetry.serving.search.citations import cite
+from parquetry.serving.search.merging import distinct_places
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.search.summaries import READ, summary
@@ -50,7 +51,8 @@ def retrieve_chunks(
         ]
         version = reader.snapshot.version
         explanations = [_explanation(reader, caller, request, asked) for request in requests] if asked.explain else []
-    answer: dict[str, Any] = {"chunks": _merged(lists), "version": version}
+    found = [response.hits for response in responses]
+    answer: dict[str, Any] = {"chunks": _merged(found, lists, asked.level), "version": version}
     if asked.explain:
         answer["explanation"] = explanations if asked.queries is not None else explanations[0]
     if asked.queries is not None:
@@ -66,16 +68,19 @@ def _explanation(reader: Reader, caller: Principal, request: SearchRequest, aske
     return why_not(reader, request, wanted.document_id, sees=caller.sees).as_json()
 
 
-def _merged(lists: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the chunks of several answers once each, with their best score, best first."""
+def _merged(
+    found: Sequence[Sequence[Hit]], lists: Sequence[Sequence[dict[str, Any]]], level: str
+) -> list[dict[str, Any]]:
+    """Return the chunks of several answers once each, with their best score, best first.
+
+    Args:
+        found: hits of each query.
+        lists: the same, as chunks.
+        level: `chunk`, or `document` for one chunk of each document.
+    """
     if len(lists) == 1:
         return list(lists[0])
-    best: dict[str, dict[str, Any]] = {}
-    for each in (chunk for chunks in lists for chunk in chunks):
-        known = best.get(each["chunk_id"])
-        if known is None or each["score"] > known["score"]:
-            best[each["chunk_id"]] = each
-    return sorted(best.values(), key=lambda each: (-each["score"], each["chunk_id"]))
+    return [lists[query][rank] for query, rank in distinct_places(found, documents=level == "document")]
 
 
 def search_request(asked: forms.Retrieve, query: str, filters: Filters) -> SearchRequest:

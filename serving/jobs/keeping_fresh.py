@@ -122,7 +122,7 @@ def _documents(
         ]
     for line in lines_of(report):
         tell(line)
-    return [*report.outages, *_unindexed(report)]
+    return [*report.outages, *report.batch_problems, *_unindexed(report)]
 
 
 def _sessions(
@@ -142,7 +142,7 @@ def _sessions(
         return [str(error)]
     for line in lines_of_sessions(report):
         tell(line)
-    return [*report.outages, *_unindexed(report)]
+    return [*report.outages, *report.batch_problems, *_unindexed(report)]
 
 
 def lines_of(report: RunReport) -> list[ProgressLine]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parquetry.errors import IndexNotWritten, SettingsError
+from parquetry.errors import IndexNotWritten, RunSuspended, SettingsError
 from parquetry.flows.pipelines.documents import Request, reindex_request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
@@ -55,9 +55,9 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
         case _:
             raise ValueError(f"{job.kind} is no run over whole sources")
     context.follow(report.version)
-    # A search builds an index that the run could not write.
+    # A search builds an index that the run could not write, and a later run takes what a batch brings.
     error = report.error
-    failed = error is not None and not isinstance(error, IndexNotWritten)
+    failed = error is not None and not isinstance(error, IndexNotWritten | RunSuspended)
     return JobOutcome(bounded(report.as_json()), failure_of(error) if error is not None and failed else None)
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from parquetry.llm.reply_forms import CAPS, CapName
+from parquetry.plural import size_of
 from parquetry.serving.chat.failures import UpstreamFailed, refusal
 from parquetry.serving.chat.upstream import Sender, Upstream, UpstreamAnswer
 
@@ -76,7 +77,14 @@ class ChatModel:
         raise AssertionError("there is always a name")
 
     async def _chunks(self, answer: UpstreamAnswer) -> AsyncIterator[Mapping[str, Any]]:
+        read, most = 0, self._upstream.max_answer_bytes
         async for event in answer.events():
+            # A response is kept whole, for its last event.
+            read += len(event.raw)
+            if read > most:
+                raise UpstreamFailed(
+                    "upstream-broken", f"the answer of the model service is larger than {size_of(most)}"
+                )
             if event.is_done:
                 return
             if event.data is None:

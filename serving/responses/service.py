@@ -69,7 +69,7 @@ class OpenResponse:
         async with aclosing(self.answering.events(self.messages)) as events:
             async for _ in events:
                 pass
-        response: Mapping[str, Any] = self.answering.transcript.finish()["response"]
+        response = self.answering.transcript.ended()
         await self._keep(response)
         return response
 
@@ -77,27 +77,23 @@ class OpenResponse:
         """Yield the events of the response.
 
         Raises:
-            ParquetryError: it cannot be begun; whatever happens later is the last event.
+            ParquetryError: it cannot be begun, or completed: `failed` returns the events for a client that waits.
         """
-        begun = False
-        try:
-            async with aclosing(self.answering.events(self.messages)) as events:
-                async for event in events:
-                    begun = True
-                    yield event
-            last = self.answering.transcript.finish()
-            await self._keep(last["response"])
-            yield last
-        except ParquetryError as error:
-            if not begun:
-                raise
-            for event in self.failed(error):
+        async with aclosing(self.answering.events(self.messages)) as events:
+            async for event in events:
                 yield event
+        # An event that is not sent must not take a number.
+        response = self.answering.transcript.ended()
+        await self._keep(response)
+        yield self.answering.transcript.finish(response)
 
     def failed(self, error: BaseException) -> Iterable[Event]:
-        """Return the last events of a response that an error ends."""
-        log.warning("a response failed: %s", error)
+        """Return the last events of a response that an error ends after it has begun."""
         known = isinstance(error, ParquetryError)
+        if known:
+            log.warning("a response failed: %s", error)
+        else:
+            log.error("a response failed: %s", type(error).__name__, exc_info=error)
         detail = str(error) if known else f"the response failed ({type(error).__name__}); the service's log has more"
         return self.answering.transcript.fail("server_error", detail)
 

@@ -135,10 +135,17 @@ class ResponseTranscript:
         usage = self.usage()
         return None if usage is None else usage["output_tokens"]
 
-    def finish(self) -> Event:
-        """Return the last event of a response that did not fail."""
-        status: ResponseStatus = "completed" if self.cut is None else "incomplete"
-        return self.emit(f"response.{status}", response=self.response(status))
+    def ended(self) -> dict[str, Any]:
+        """Return a response that did not fail, with all that the model said."""
+        return self.response("completed" if self.cut is None else "incomplete")
+
+    def finish(self, response: Mapping[str, Any]) -> Event:
+        """Return the last event of a response that did not fail.
+
+        Args:
+            response: as `ended` returned it.
+        """
+        return self.emit(f"response.{response['status']}", response=response)
 
     def fail(self, code: str, message: str) -> Iterator[Event]:
         """End a response that cannot be completed, with all items that are open."""

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from parquetry.ranking.relevance_words import occurrences
 from parquetry.serving.search.citations import Cited, cite
 from parquetry.serving.search.passages import ChunkPosition, Passage, merge
 from parquetry.serving.search.service import Reader, SearchResponse
@@ -69,7 +70,7 @@ class Answer:
             ]
         if self.shown.explain:
             for result, hit in zip(told["results"], hits, strict=True):
-                result["explanation"] = how_found(hit)
+                result["explanation"] = self.how_found(hit)
                 result["evidence"] = {name: round(value, 6) for name, value in hit.evidence.items()}
             told["explanation"] = self.explanation
         return told
@@ -91,16 +92,24 @@ class Answer:
             **({"half_life_days": recency.half_life} if recency else {}),
         }
 
+    def how_found(self, hit: Hit) -> dict[str, Any]:
+        """Return rank and score of a hit on each side, None where that side missed it; a reranker gives scores alone.
 
-def how_found(hit: Hit) -> dict[str, Any]:
-    """Return rank and score of a hit on each side, None where that side missed it; a reranker gives scores alone."""
-    sides: dict[str, Any] = {
-        side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
-        for side in ("vector", "text", "rerank")
-    }
-    if "age" in hit.scores:
-        sides["recency"] = {"days": round(hit.scores["age"], 3)}
-    return sides
+        The keyword side has the part of its score that the document's identity adds, and the words of the query that
+        count more because they are in the headings.
+        """
+        sides: dict[str, Any] = {
+            side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
+            for side in ("vector", "text", "rerank")
+        }
+        if sides["text"] is not None:
+            sides["text"]["identity"] = round(hit.identity or 0.0, 6)
+            asked = self.response.ranking.explanation["terms"]
+            (found,) = occurrences([" ".join(hit.row["headings"] or ())], asked, self.settings.language)
+            sides["text"]["headings"] = sorted(found.times)
+        if "age" in hit.scores:
+            sides["recency"] = {"days": round(hit.scores["age"], 3)}
+        return sides
 
 
 def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: SearchSettings) -> Answer:

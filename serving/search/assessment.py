@@ -6,40 +6,61 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from parquetry.embed.base import Vectors
-from parquetry.ranking.relevance import Evidence, relevance, words_evidence
+from parquetry.ranking.relevance import LOG_ODDS, Evidence, log_odds, relevance, reranked_relevance, words_evidence
 from parquetry.ranking.relevance_files import bundled_words, calibrations_of
 from parquetry.ranking.relevance_words import occurrences
 from parquetry.storage.search.searcher import Hit, Searcher
 
 
 def assessed(
-    hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors], calibration: str | None = None
+    hits: Sequence[Hit],
+    searcher: Searcher,
+    vectors: Mapping[str, Vectors],
+    calibration: str | None = None,
+    reranker: str | None = None,
 ) -> list[Hit]:
     """Return hits with their relevance, in the same order.
 
     Args:
-        hits: hits of the searcher's last search; if a reranker scored them, its scores are their relevance.
+        hits: hits of the searcher's last search.
         searcher: the searcher.
         vectors: embedder id -> float32[dimension] of the query, as in that search; empty if it compared none.
         calibration: file of calibrations besides those of the package; None if there is none.
+        reranker: id of the reranker that scored the hits, whose scores speak for them alone; None if none did.
 
     Raises:
         SettingsError: the file cannot be read, or is not one.
     """
-    if all("rerank" in hit.scores for hit in hits):
-        return [replace(hit, relevance=min(1.0, max(0.0, hit.scores["rerank"]))) for hit in hits]
     known, words = calibrations_of(calibration), bundled_words()
+    if reranker is not None:
+        curves = known.get(("reranker", reranker))
+        return [
+            replace(
+                hit,
+                relevance=reranked_relevance(hit.scores["rerank"], curves),
+                evidence={LOG_ODDS: log_odds(hit.scores["rerank"])},
+            )
+            for hit in hits
+        ]
     found = []
     for hit, (embedder, evidence) in zip(hits, evidence_of(hits, searcher, vectors), strict=True):
-        told = relevance(evidence, known.get(embedder) if embedder else None, words)
+        told = relevance(evidence, known.get(("embedder", embedder)) if embedder else None, words)
         found.append(replace(hit, relevance=told, evidence=evidence.signals()))
     return found
 
 
-def uncalibrated(embedders: Iterable[str], calibration: str | None) -> list[str]:
-    """Return the embedders whose cosine similarity counts as it is, because no calibration of theirs is known."""
+def uncalibrated(embedders: Iterable[str], calibration: str | None, reranker: str | None = None) -> list[str]:
+    """Return the models whose scores count as they are, because no calibration of theirs is known.
+
+    Args:
+        embedders: ids of those whose vectors were compared.
+        calibration: as for `assessed`.
+        reranker: as for `assessed`; if there is one, its scores alone count.
+    """
     known = calibrations_of(calibration)
-    return sorted(each for each in embedders if each not in known)
+    if reranker is not None:
+        return [] if ("reranker", reranker) in known else [reranker]
+    return sorted(each for each in embedders if ("embedder", each) not in known)
 
 
 def evidence_of(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 from parquetry.embed.base import Vectors
 from parquetry.serving.search.assessment import assessed
-from parquetry.serving.search.best_documents import CHUNKS_PER_DOCUMENT
+from parquetry.serving.search.best_documents import CHUNKS_PER_DOCUMENT, best_of_each
 from parquetry.serving.search.explanations import Candidates, Dropped, SearchCandidate, Standing
 from parquetry.serving.search.reranking import RerankerUse, Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
@@ -56,11 +56,9 @@ def candidates_of(reader: Reader, request: SearchRequest, *, with_vectors: bool 
         SettingsError: as for `Reader.search`.
     """
     with reader.searching(request) as (searcher, vectors, settings):
-        ranked = _considered(searcher, request, vectors, settings.search)
+        ranked, counted = _considered(searcher, request, vectors, settings.search)
         considered = assessed(ranked, searcher, vectors, settings.search.calibration)
-        course = _run(considered, request, searcher, settings)
-        if any("rerank" in hit.scores for hit in course.hits):
-            course.hits = assessed(course.hits, searcher, vectors, settings.search.calibration)
+        course = _run(considered, counted, request, searcher, settings)
         _apply_threshold(course, request)
         search = {name: value for name, value in asdict(searcher.explanation).items() if name != "seconds"}
     if course.judged is not None:
@@ -73,8 +71,8 @@ def candidates_of(reader: Reader, request: SearchRequest, *, with_vectors: bool 
 
 def _considered(
     searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors], settings: SearchSettings
-) -> list[Hit]:
-    """Return the chunks of both sides' lists, as deep as the search looked, best first."""
+) -> tuple[list[Hit], int]:
+    """Return the chunks of both sides' lists, best first, and how many of them the search looked at."""
     wanted = request.look.candidates(request.k)
     by_document = request.level == "document"
     looked = wanted * CHUNKS_PER_DOCUMENT if by_document else wanted
@@ -85,13 +83,13 @@ def _considered(
         hits = searcher.candidates(request.query, vectors, request.mode, depth, best=best, context=request.context)
         if by_document:
             if len(_different(hits[:looked], request)) >= wanted or len(hits) < looked:
-                return hits
+                return hits, looked
             looked *= CHUNKS_PER_DOCUMENT
             depth = max(looked, settings.depth) if request.mode == "hybrid" else looked
         else:
             enough = request.duplicates or len(_different(hits, request)) >= wanted
             if enough or _longest(hits) < depth:
-                return hits
+                return hits, len(hits)
             depth = DEEPER * _longest(hits)
 
 
@@ -100,20 +98,19 @@ def _longest(hits: Sequence[Hit]) -> int:
     return max((rank for hit in hits for rank in hit.ranks.values()), default=0)
 
 
-def _different(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
+def _different(hits: Sequence[Hit], request: SearchRequest, counted: int | None = None) -> list[Hit]:
     """Return the best chunk of each document, or all chunks; equal texts are one, unless duplicates are wanted."""
-    found = list(hits)
-    if request.level == "document":
-        best: dict[str, Hit] = {}
-        for hit in hits:
-            best.setdefault(hit.row["document_id"], hit)
-        found = list(best.values())
+    found = best_of_each(hits, request.mode, counted) if request.level == "document" else list(hits)
     return found if request.duplicates else fold(found)
 
 
-def _run(considered: Sequence[Hit], request: SearchRequest, searcher: Searcher, settings: Settings) -> _Course:
+def _run(
+    considered: Sequence[Hit], counted: int, request: SearchRequest, searcher: Searcher, settings: Settings
+) -> _Course:
     """Repeat the steps after ranking, and note what each of them drops."""
-    course = _Course(_different(considered, request))
+    course = _Course(_different(considered, request, counted))
+    # Documents have scores of their own.
+    course.rescored = {hit.row["chunk_id"]: hit for hit in course.hits}
     _note_equals(course, considered, request)
     wanted = request.look.candidates(request.k)
     course.drop(course.hits[wanted:], "beyond-k" if request.look == Reranking() else "beyond-candidates")
@@ -122,7 +119,9 @@ def _run(considered: Sequence[Hit], request: SearchRequest, searcher: Searcher, 
         # All of them, in the order in which the search would take them.
         looked = request.look.apply(hits, request.query, len(hits), searcher.connection, settings)
         hits, course.judged = list(looked.hits), looked.judged
-    course.rescored = {hit.row["chunk_id"]: hit for hit in hits}
+    if course.judged is not None:
+        hits = assessed(hits, searcher, {}, settings.search.calibration, course.judged.by)
+    course.rescored |= {hit.row["chunk_id"]: hit for hit in hits}
     kept, rest = hits[: request.k], hits[request.k :]
     worst = min((hit.score for hit in kept), default=0.0)
     for hit in rest:
@@ -178,6 +177,7 @@ def _told(considered: Sequence[Hit], course: _Course) -> tuple[SearchCandidate, 
                 rank=ranks.get(chunk),
                 dropped=None if loss is None else loss.why,
                 duplicate_of=None if loss is None else loss.of,
+                identity=hit.identity,
             )
         )
     return tuple(sorted(found, key=lambda each: (each.rank is None, each.rank or each.fused.rank)))

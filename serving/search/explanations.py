@@ -58,20 +58,22 @@ class SearchCandidate:
     """None for a result"""
     duplicate_of: str | None = None
     """id of the better chunk with the same text, or of the same document"""
+    identity: float | None = None
+    """part of the score on the keyword side that the document's identity adds; None if that side missed the chunk"""
 
     def as_json(self) -> dict[str, Any]:
         """Return the values as JSON types."""
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("vector", "text", "fused"):
             told[name] = None if told[name] is None else told[name].as_json()
-        for name in ("rerank", "score", "relevance"):
+        for name in ("rerank", "score", "relevance", "identity"):
             told[name] = None if told[name] is None else round(told[name], _DIGITS)
         return told
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> SearchCandidate:
         """Return the candidate that `as_json` was called for."""
-        known: dict[str, Any] = {name: told[name] for name in cls.__slots__}
+        known: dict[str, Any] = {name: told[name] for name in cls.__slots__ if name in told}
         return cls(**known | {name: _standing(known[name]) for name in ("vector", "text", "fused")})
 
 

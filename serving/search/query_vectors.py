@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from parquetry.embed.base import Embedder, Vectors
-from parquetry.embed.registry import embedder_behind, id_of
+from parquetry.embed.registry import id_of
 from parquetry.errors import SettingsError
 from parquetry.settings.sections import Settings
+from parquetry.storage.search.corpus_embedder import corpus_embedder
 from parquetry.storage.search.query_words import CONTEXT_SHARE
 from parquetry.storage.search.searcher import Searcher
 
@@ -112,9 +113,9 @@ def _embedder(model: str, searcher: Searcher, settings: Settings) -> Embedder:
         # Embedders of the searched namespaces come first: another one may be unreachable, and is not needed.
         own = map(settings.embedder_of, searcher.namespaces_of(model))
         names = tuple(dict.fromkeys((*own, *names)))
-    embedder = embedder_behind(model, names, settings.embedding)
+    embedder = corpus_embedder(model, names, settings)
     if embedder is None:
-        named = ", ".join(f"{name} is {id_of(name, settings.embedding)}" for name in names)
+        named = ", ".join(f"{name} is {id_of(name, settings.embedding, settings.hub)}" for name in names)
         raise SettingsError(
             f"namespace {', '.join(searcher.namespaces_of(model))} was embedded by {model}, which the settings do not "
             f"name ({named}); search with --mode text, set the embedder that was used, or refresh to embed everything "

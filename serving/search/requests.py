@@ -26,7 +26,7 @@ class SearchRequest:
     """relevance below which hits are left out, 0 to 1"""
     filters: Filters = field(default_factory=Filters)
     level: Level = "chunk"
-    """`chunk` to rank all chunks, `document` to rank documents by their best chunk"""
+    """`chunk` to rank all chunks, `document` to rank documents (`best_of_each`)"""
     look: Reranking = field(default_factory=Reranking)
     """steps applied to the candidates before the best are taken"""
     duplicates: bool = False

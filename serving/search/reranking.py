@@ -13,7 +13,7 @@ from parquetry.embed.base import Vectors
 from parquetry.errors import SettingsError
 from parquetry.llm.spending import Usage
 from parquetry.ranking.fusion import aged, diversify
-from parquetry.rerank.base import CANDIDATES_PER_HIT
+from parquetry.rerank.base import CANDIDATES_PER_HIT, Reranker
 from parquetry.rerank.registry import open_reranker
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import Connection, tuples
@@ -99,16 +99,26 @@ class Reranking:
         return RerankedHits(tuple(hits[:k]), judged)
 
 
-def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], RerankerUse]:
-    name = settings.search.rerank
-    if name is None:
+def configured_reranker(settings: Settings) -> Reranker:
+    """Return the reranker that the settings name.
+
+    Raises:
+        SettingsError: there is none, or its configuration is incomplete.
+        TransientError: the hub cannot be reached.
+    """
+    if settings.search.rerank is None:
         raise SettingsError(
-            'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, '
-            'to "llm" for the [llm] model, or to "service:<model>" for the service in [rerank]'
+            'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, to '
+            '"onnx:<owner/name>" of one on the hub, to "llm" for the [llm] model, or to "service:<model>" for the '
+            "service in [rerank]"
         )
-    if not query.strip():
+    return open_reranker(settings.search.rerank, settings.llm, settings.rerank, settings.hub)
+
+
+def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], RerankerUse]:
+    if settings.search.rerank is not None and not query.strip():
         raise SettingsError("a reranker reads the query, and there is none in words; search without rerank")
-    reranker = open_reranker(name, settings.llm, settings.rerank)
+    reranker = configured_reranker(settings)
     judgement = reranker.judge(query, [_read(hit) for hit in hits])
     scored = [
         replace(hit, score=score, scores={**hit.scores, "rerank": score})

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index.open_index import OpenIndex
-from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from parquetry.storage.index.vector_memory import VectorMemories
 
 KEPT = 64
 """maximum number of idle searchers"""

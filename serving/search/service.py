@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import groupby
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.embed.base import Vectors
 from parquetry.errors import SettingsError
@@ -25,14 +26,17 @@ from parquetry.serving.search.stopwatch import Stopwatch
 from parquetry.settings.sections import Settings
 from parquetry.storage.connect import open_index, replacement, snapshot_of, with_views
 from parquetry.storage.database import FAILURES, Connection, query, rows, tuples
+from parquetry.storage.files.layout import Version
 from parquetry.storage.index.open_index import OpenIndex
-from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.lake.damage import naming_damage
 from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
 from parquetry.storage.lake.snapshot_views import connect_readable
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from parquetry.storage.index.vector_memory import VectorMemories
 
 __all__ = ["Level", "Ranking", "Reader", "SearchRequest", "SearchResponse"]
 INDEXES = 3
@@ -44,10 +48,11 @@ class Reader:
 
     Args:
         settings: settings with the corpus's root and embedder.
-        version: version number, as in `history`; None for the newest.
+        version: version number, as in `history`, or a tag; None for the newest.
         cache: answer cache to share between readers of any version and settings; None for a private one.
         locked: only for `query` with untrusted SQL (`parquetry.storage.search.locked`).
         memory: memory to share between readers of a long-lived process; None to read index files only.
+        snapshot: the version itself, for one that is not published.
 
     Raises:
         SettingsError: the corpus or the version does not exist.
@@ -57,16 +62,17 @@ class Reader:
     def __init__(
         self,
         settings: Settings,
-        version: int | None = None,
+        version: Version | None = None,
         cache: AnswerCache[Ranking] | None = None,
         *,
         locked: bool = False,
         memory: VectorMemories | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
         self._settings = settings
         self._locked = locked
         self._lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
-        self.snapshot: Snapshot = self._lake.snapshot(version, needed=SEARCHED)
+        self.snapshot: Snapshot = snapshot or self._lake.snapshot(version, needed=SEARCHED)
         self._asked_version = version
         self._index: OpenIndex | None = None
         self._viewed = False
@@ -205,6 +211,8 @@ class Reader:
                 for response in self._answers(index, filters, tuple(left)):
                     left.pop(0)
                     yield response
+                    # Only the caller decides how long it lives: it may hold thousands of chunks with their texts.
+                    del response
             except FAILURES as error:
                 if not tries or not self._is_replaced(index, error):
                     raise
@@ -223,19 +231,24 @@ class Reader:
                 vectors = self._vectors(searcher, unknown)
                 watch.stage("embed")
             shared = {stage: seconds / len(requests) for stage, seconds in watch.seconds.items()}
+            to_come = Counter(requests)
             for request in requests:
                 started = perf_counter()
-                ranking = known.get(request)
+                ranking = known.pop(request, None)
                 cached = ranking is not None
                 if ranking is None:
                     ranking = self._rank(searcher, request, vectors[request], shared)
                     self._cache.put(self._key(request), ranking)
+                to_come[request] -= 1
+                if to_come[request]:
                     # A query that repeats within the batch is neither computed nor paid for again.
                     known[request] = ranking
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
                 self._tell(response)
+                del ranking
                 yield response
+                del response
 
     def _key(self, request: SearchRequest) -> Hashable:
         """Return the cache key: everything an answer depends on."""
@@ -284,15 +297,16 @@ class Reader:
             )
         explanation = asdict(searcher.explanation)
         explanation["seconds"] = {**before, **explanation["seconds"]}
-        watch = Stopwatch()
+        watch, reranker = Stopwatch(), None
         if request.look != Reranking():
             looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             hits = list(looked.hits)
             if looked.judged is not None:
-                explanation["rerank"] = looked.judged.as_json()
+                explanation["rerank"], reranker = looked.judged.as_json(), looked.judged.by
             watch.stage("second look")
-        hits = assessed(hits, searcher, vectors, self._settings.search.calibration)
-        explanation["uncalibrated"] = uncalibrated(vectors, self._settings.search.calibration)
+        calibration = self._settings.search.calibration
+        hits = assessed(hits, searcher, vectors, calibration, reranker)
+        explanation["uncalibrated"] = uncalibrated(vectors, calibration, reranker)
         watch.stage("relevance")
         if request.min_relevance is not None:
             hits = [hit for hit in hits if (hit.relevance or 0.0) >= request.min_relevance]

@@ -20,6 +20,7 @@ from parquetry.storage.index.open_index import spaces_of
 from parquetry.storage.index.vector_memory import vector_memories
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.newest import is_newest
+from parquetry.storage.search.corpus_embedder import migrated_embedder
 
 log = logging.getLogger("parquetry")
 LOCAL_SECONDS = 0.1
@@ -195,6 +196,9 @@ class CorpusFollower:
         local = [name for name in self._settings.embedders if not name.startswith("openai:")]
         with closing(index.session()) as session:
             for space in spaces_of(session):
-                embedder = embedder_behind(space.embedder, local, self._settings.embedding)
+                embedder = embedder_behind(space.embedder, local, self._settings.embedding, self._settings.hub)
+                if embedder is None:
+                    # A version whose queries cannot be embedded here is not followed.
+                    embedder = migrated_embedder(space.embedder, self._settings, local=True)
                 if embedder is not None:
                     embedder.embed_query("warm")

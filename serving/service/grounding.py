@@ -20,6 +20,8 @@ MOST_CONTEXT = 12_000
 """characters of a context, instructions included"""
 _LEAST_PART = 200
 """characters of a text below which the end of a context is left empty"""
+_LONGEST_NUMBER = len("[999999] ")
+"""characters of the number in a head"""
 _LONGEST_NAME = 200
 """characters of a file name or path in a head"""
 _BEGIN, _END = "<documents>", "</documents>"
@@ -94,10 +96,20 @@ class ShownPassage:
     @property
     def head(self) -> str:
         """The line above the text."""
-        number = "" if self.number is None else f"[{self.number}] "
-        name, path = name_as_data(self.filename), name_as_data(self.path)
+        return f"{self.citation}{self.place}"
+
+    @property
+    def citation(self) -> str:
+        """The beginning of the head: the number, if there is one."""
+        return "" if self.number is None else f"[{self.number}] "
+
+    @property
+    def place(self) -> str:
+        """The head without its number."""
+        name = name_as_data(self.filename)
+        path = name if self.path == self.filename else name_as_data(self.path)
         remarks = [*([] if path == name else [f"path: {path}"]), *([self.remark] if self.remark else [])]
-        return f"{number}[Source: {name}]" + (f" ({'; '.join(remarks)})" if remarks else "")
+        return f"[Source: {name}]" + (f" ({'; '.join(remarks)})" if remarks else "")
 
     def as_json(self) -> dict[str, Any]:
         """Return the item of `rag_sources`."""
@@ -122,9 +134,13 @@ class Sources:
         """Note a passage; return it with its number."""
         key = (passage.document_id, passage.chunk_index)
         known = self._known.get(key)
-        if passage.chunk_index is None and not self.numbered and self._has(passage.document_id):
-            # The document is among the sources by a chunk.
-            return passage
+        if not self.numbered:
+            if passage.chunk_index is None and self._has(passage.document_id):
+                # The document is among the sources by a chunk.
+                return passage
+            if passage.chunk_index is not None:
+                # The same, in the other order.
+                self._known.pop((passage.document_id, None), None)
         number = self._first + len(self._known) if known is None else known.number
         numbered = replace(passage, number=number if self.numbered else None)
         if known is None:
@@ -157,10 +173,11 @@ def framed(passages: Sequence[ShownPassage], sources: Sources, most: int = MOST_
     for passage in passages:
         # The number can only take more room than this estimate by the digits that it has more.
         text = as_data(passage.text, numbered=sources.numbered)
-        room = left - len(replace(passage, number=999_999 if sources.numbered else None).head) - 3
+        place = passage.place
+        room = left - len(place) - (_LONGEST_NUMBER if sources.numbered else 0) - 3
         if room < min(_LEAST_PART, len(text)):
             break
-        part = f"{sources.add(passage).head}\n{text[:room]}"
+        part = f"{sources.add(passage).citation}{place}\n{text[:room]}"
         parts.append(part)
         left -= len(part) + 2
     return "\n\n".join([_BEGIN, *parts, _END]) if parts else ""

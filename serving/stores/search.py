@@ -9,6 +9,7 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import UnusableParameter
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.files.model import now
+from parquetry.serving.search.merging import best_places
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.service.resources import Resources
@@ -17,7 +18,7 @@ from parquetry.serving.stores.namespaces import PREFIX, file_id_of_hit, namespac
 from parquetry.sources.uploads.identity import store_folder
 from parquetry.storage.search.attribute_conditions import AttributeFilter, AttributeValue
 from parquetry.storage.search.filters import Filters, Subset
-from parquetry.storage.search.searcher import Hit
+from parquetry.storage.search.searcher import Hit, fold
 
 _ROUNDING = 5e-7
 """largest difference of a score that is shown"""
@@ -124,15 +125,11 @@ def _subsets(
 
 
 def _best(lists: Sequence[Sequence[Hit]], limit: int) -> Sequence[Hit]:
-    """Return the hits of several queries once each, with their best relevance, best first."""
+    """Return the hits of several queries once each, with their best relevance, best first; equal texts are one."""
     if len(lists) == 1:
         return lists[0]
-    best: dict[str, Hit] = {}
-    for hit in (hit for hits in lists for hit in hits):
-        known = best.get(hit.row["chunk_id"])
-        if known is None or (hit.relevance or 0.0) > (known.relevance or 0.0):
-            best[hit.row["chunk_id"]] = hit
-    return sorted(best.values(), key=lambda hit: (-(hit.relevance or 0.0), hit.row["chunk_id"]))[:limit]
+    # Of a file in two stores, each query may have found another copy.
+    return fold([lists[query][rank] for query, rank in best_places(lists)])[:limit]
 
 
 def _shown(hit: Hit, whole: Iterable[str], denied: Sequence[str]) -> StoreHit:

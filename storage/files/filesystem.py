@@ -14,15 +14,18 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from parquetry.errors import SettingsError, StorageError, first_line
 from parquetry.storage.database import Connection
-from parquetry.storage.files.durable import make_folder, replace
+from parquetry.storage.files.durable import make_folder, replace, sync
 from parquetry.storage.files.full_disk import naming
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Made = Literal["made", "there", "unsupported"]
+"""outcome of a conditional write"""
 _BLOCK = 1 << 20
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://(?:(?!https?://)[^\s?])*+)\?\S*")
@@ -68,6 +71,10 @@ class Filesystem(Protocol):
         """Write a file under its name, completely or not at all; it is on disk once this returns."""
         ...
 
+    def create(self, path: str, content: bytes) -> Made:
+        """Write a file on condition that none has that name; it is on disk once this returns."""
+        ...
+
     def delete(self, path: str) -> None:
         """Delete a file if it exists."""
         ...
@@ -93,9 +100,13 @@ class LocalFilesystem:
         return [FileInfo(name, 0 if is_folder else size, is_folder) for name, size, is_folder in sorted(entries)]
 
     def open(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
         return pa.OSFile(path, "rb")
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
+        import pyarrow as pa
+
         final = Path(path)
         make_folder(final.parent)
         # Each of two writers of one name writes a file of its own.
@@ -110,6 +121,22 @@ class LocalFilesystem:
         finally:
             unfinished.unlink(missing_ok=True)
         return written
+
+    def create(self, path: str, content: bytes) -> Made:
+        final = Path(path)
+        make_folder(final.parent)
+        unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
+        try:
+            with naming(final):
+                unfinished.write_bytes(content)
+                sync(unfinished)
+                os.link(unfinished, final)
+                sync(final.parent)
+        except FileExistsError:
+            return "there"
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return "made"
 
     def delete(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)

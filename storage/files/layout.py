@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -13,16 +14,41 @@ from urllib.parse import unquote, urlsplit
 from parquetry.errors import SettingsError
 from parquetry.settings.home import expanded
 
-Table = Literal["documents", "texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches"]
+Table = Literal[
+    "documents",
+    "texts",
+    "chunks",
+    "notes",
+    "entries",
+    "decisions",
+    "runs",
+    "failures",
+    "searches",
+    "retention",
+    "migrations",
+]
+Version = int | str
+"""number of a version of `documents`, or one of its tags"""
 TABLES: tuple[Table, ...] = (
     *("texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches", "documents"),
 )
-"""tables in the order of creation: a corpus exists once its `documents` table does"""
+"""tables in the order of creation: a corpus exists once its `documents` table does; `retention` is made by its first
+tag or compaction, `migrations` by its first migration"""
 LATER: frozenset[Table] = frozenset({"notes", "entries", "decisions", "searches"})
 """tables that a corpus written by an earlier program lacks until it is written to"""
+WIDENED: frozenset[Table] = frozenset({"runs"})
+"""tables whose shards of an earlier program lack columns at the end"""
+SCHEMA_VERSION = 1
+"""incremented when an older program would misread the tables; stored in the description of `documents`"""
 
 ANSWERS = "answers"
 """name of the folder of language-model answers"""
+
+LOG = "_delta_log"
+"""name of the folder of the commits in the folder of a Delta table"""
+
+BATCHES = "batches"
+"""name of the folder with the record of batches at services"""
 
 INDEX = "index"
 """name of the folder of the search index"""
@@ -40,7 +66,9 @@ SCHEMES: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
 )
 """URL schemes of object stores, each with the canonical one of its kind"""
+_COMPACTED_MARK = "-compacted"
 _ENTRIES_MARK = "-entries-"
+_RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
 _MISREAD = re.compile(r"[?#%*\[\]{}\\@\s]")
 """characters that some reader of a URL interprets as something else"""
 
@@ -65,7 +93,7 @@ class Layout:
 
     def log(self, table: Table) -> str:
         """Folder of the commits of a Delta table."""
-        return posixpath.join(self.table(table), "_delta_log")
+        return posixpath.join(self.table(table), LOG)
 
     @property
     def index(self) -> str:
@@ -76,6 +104,11 @@ class Layout:
     def answers(self) -> str:
         """Folder of language-model answers."""
         return posixpath.join(self.root, ANSWERS)
+
+    @property
+    def batches(self) -> str:
+        """Folder with the record of batches at services."""
+        return posixpath.join(self.root, BATCHES)
 
     @property
     def staging(self) -> str:
@@ -121,9 +154,34 @@ def shard_name(run_id: str, batch: int) -> str:
     return f"{run_id}-{batch:05d}.parquet"
 
 
+def batch_shard_name(run_id: str, number: int, part: int) -> str:
+    """Return the name of a shard with vectors of a batch at a service, from the run that sent it."""
+    return f"{run_id}-batch{number:08d}-{part:05d}.parquet"
+
+
 def entries_shard_name(run_id: str, number: int) -> str:
     """Return the name of a shard with texts or chunks of entries; a rewrite of the file keeps the mark in its name."""
     return f"{run_id}{_ENTRIES_MARK}{number:05d}.parquet"
+
+
+def compacted_shard_name(run_id: str, number: int, *, entries: bool) -> str:
+    """Return the name of a shard that a compaction writes in place of others."""
+    return (entries_shard_name if entries else shard_name)(f"{run_id}{_COMPACTED_MARK}", number)
+
+
+def is_compacted(file: str) -> bool:
+    """True if the name of a shard says that a compaction wrote it in place of others."""
+    return _COMPACTED_MARK in posixpath.basename(file)
+
+
+def run_of(name: str) -> tuple[str, datetime] | None:
+    """Return the id of the run that wrote a file, and when the run began; None if the name does not say.
+
+    Args:
+        name: name of a shard.
+    """
+    run = _RUN_ID.match(name)
+    return None if run is None else (run[0], datetime.strptime(run[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC))
 
 
 def holds_entries(file: str) -> bool:

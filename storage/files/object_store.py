@@ -8,19 +8,17 @@ import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import StorageError
 from parquetry.storage.database import Connection
-from parquetry.storage.files.filesystem import FileInfo, Written, one_line_error
+from parquetry.storage.files.filesystem import FileInfo, Made, Written, one_line_error
 from parquetry.storage.files.object_store_options import KINDS, ObjectStoreOptions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from fsspec import AbstractFileSystem
 
-Made = Literal["made", "there", "unsupported"]
 _REFUSED = (409, 412)
 """HTTP status of a conditional write that another writer won"""
 _UNSUPPORTED = (400, 501)
@@ -60,6 +58,8 @@ class ObjectStore:
         return sorted((each for each in entries if each.name), key=lambda each: each.name)
 
     def open(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
         try:
             with self._translated(f"{path} cannot be read"):
                 return pa.PythonFile(self._filesystem.open(path, "rb"), mode="r")
@@ -78,6 +78,8 @@ class ObjectStore:
         raise FileNotFoundError(path)
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
+        import pyarrow as pa
+
         sink = pa.BufferOutputStream()
         fill(sink)
         content = sink.getvalue()

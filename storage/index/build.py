@@ -11,28 +11,27 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
 from parquetry.storage.database import Connection, sql_list, tuples
-from parquetry.storage.files.layout import TABLES, Table
+from parquetry.storage.files.layout import TABLES, WIDENED, Table
+from parquetry.storage.index.identities import add_identities, keep_numbers, note_numbers
 from parquetry.storage.index.signatures import bit_place, rotation, signature_columns, signatures_of
 from parquetry.storage.index.tokens import MACROS
 from parquetry.storage.index.words import count_of, count_words, learn_words, slices
-from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import check_written, next_commit
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.lineage import replaced_by
 from parquetry.storage.lake.snapshot_views import scan
 
-FORMAT = 7
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 9
 """incremented when an older program would misread the file; an index of another format is rebuilt"""
-WORN_SHARE = 0.3
-"""share of dead or unsorted rows that requires a rebuild"""
-WORN_ROWS = 50_000
-"""number of such rows below which an index is never rebuilt for them"""
 
 _TABLES = (
     "CREATE SCHEMA parts",
@@ -44,6 +43,7 @@ _TABLES = (
     kind VARCHAR, page INTEGER, headings VARCHAR[], text VARCHAR, tokens INTEGER, text_hash VARCHAR,
     embedder VARCHAR)""",
     "CREATE TABLE parts.postings (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)",
+    "CREATE TABLE parts.identities (term INTEGER, document INTEGER, weight FLOAT)",
     "CREATE TABLE parts.terms (term INTEGER, stem VARCHAR)",
     # Every search looks up a few stems among hundreds of thousands.
     "CREATE INDEX stems ON parts.terms (stem)",
@@ -51,6 +51,10 @@ _TABLES = (
 )
 _CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
 _COPIED: tuple[Table, ...] = ("runs", "failures")
+
+
+class OldModel(ValueError):
+    """All vectors of a model in an index are of revisions that no document has any more; the index is built again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def _create_tables(connection: Connection, language: str) -> None:
     for statement in (*_TABLES, *MACROS):
         connection.execute(statement)
     columns = {name: _columns(name) for name in ("documents", *_COPIED)}
-    connection.execute(f"CREATE TABLE parts.documents ({columns['documents']}, doc INTEGER)")
+    connection.execute(f"CREATE TABLE parts.documents ({columns['documents']}, doc INTEGER, number INTEGER)")
     for table in _COPIED:
         connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
     _write_state(connection, IndexState(FORMAT, -1, language, {}))
@@ -108,6 +112,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
     with transaction(connection):
         _documents(connection, snapshot, state)
         _retire(connection)
+        _check_models(connection)
         _wanted(connection)
         first = count_of(connection, "SELECT count(*) FROM parts.chunks")
         spaces = _spaces(connection)
@@ -119,6 +124,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
         for space, _ in spaces:
             _codes(connection, space, first)
         count_words(connection, first, state.language)
+        add_identities(connection, state.language)
         _revisions(connection, first)
         files: dict[Table, Sequence[str]] = {}
         for table in (each for each in TABLES if each not in snapshot.damaged):
@@ -143,29 +149,9 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def needs_rebuild(connection: Connection, snapshot: Snapshot) -> bool:
-    """True if an index needs a rebuild: too much is dead or unsorted, or rows have been erased since.
-
-    Until then, it keeps the texts of dead documents.
-    """
-    held = read_state(connection).files.get("documents", ())
-    rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
-    return rewritten or _is_worn(connection)
-
-
-def _is_worn(connection: Connection) -> bool:
-    ((dead, chunks, sorted_rows, postings),) = tuples(
-        connection,
-        """SELECT (SELECT count(*) FROM parts.chunks SEMI JOIN parts.dead USING (doc)),
-            (SELECT count(*) FROM parts.chunks),
-            (SELECT coalesce(max(value::BIGINT), 0) FROM parts.meta WHERE key = 'sorted_postings'),
-            (SELECT count(*) FROM parts.postings)""",
-    )
-    unsorted = postings - sorted_rows
-    return bool(dead > max(WORN_ROWS, WORN_SHARE * chunks) or unsorted > max(20 * WORN_ROWS, WORN_SHARE * sorted_rows))
-
-
 def _columns(table: str) -> str:
+    from parquetry.storage.lake import schema
+
     fields = schema.SCHEMAS[table]  # type: ignore[index]
     return ", ".join(f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}' for field in fields)
 
@@ -191,14 +177,15 @@ def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) ->
     """Replace the rows of the changed documents."""
     fresh, additive = _fresh_files(snapshot, state, "documents")
     check_written(snapshot, "documents", fresh)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
+    note_numbers(connection, "incoming" if additive else "parts.documents")
     if not additive:
         connection.execute("DELETE FROM parts.documents")
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
     # Rows of one file have one sequence per namespace; a later sequence may be in another new file or already indexed.
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE current AS SELECT * FROM (
             SELECT * FROM incoming UNION ALL BY NAME
-            SELECT * EXCLUDE (doc) FROM parts.documents SEMI JOIN incoming USING (namespace, document_id)
+            SELECT * EXCLUDE (doc, number) FROM parts.documents SEMI JOIN incoming USING (namespace, document_id)
         ) QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1"""
     )
     connection.execute(
@@ -209,6 +196,7 @@ def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) ->
         """INSERT INTO parts.documents BY NAME
         SELECT c.*, r.doc FROM current AS c LEFT JOIN parts.revisions AS r USING (revision) WHERE NOT c.removed"""
     )
+    keep_numbers(connection)
 
 
 def _retire(connection: Connection) -> None:
@@ -223,6 +211,15 @@ def _retire(connection: Connection) -> None:
     connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
     for (space,) in tuples(connection, "SELECT space FROM parts.spaces"):
         connection.execute(f"DELETE FROM parts.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
+
+
+def _check_models(connection: Connection) -> None:
+    """Reject an index with vectors of a model that no document has any more: building it anew takes less space."""
+    if count_of(
+        connection,
+        "SELECT count(*) FROM parts.spaces ANTI JOIN (FROM parts.documents WHERE revision <> 0) USING (embedder)",
+    ):
+        raise OldModel
 
 
 def _wanted(connection: Connection) -> None:
@@ -248,6 +245,8 @@ def _wanted(connection: Connection) -> None:
 
 def _spaces(connection: Connection) -> list[tuple[int, int]]:
     """Return the vector spaces of new revisions, after creating their tables."""
+    import pyarrow as pa
+
     for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
         names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
         if f"vector_{space}" in names:
@@ -324,6 +323,8 @@ def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> N
 
 def _codes(connection: Connection, space: int, first: int) -> None:
     """Add sign bits of the new vectors, rotated by the rotation of their space."""
+    import pyarrow as pa
+
     for start, end in slices(connection, first):
         rows: pa.Table = connection.sql(
             f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
@@ -345,9 +346,11 @@ def _codes(connection: Connection, space: int, first: int) -> None:
 
 
 def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: Table) -> None:
+    from parquetry.storage.lake import schema
+
     fresh, additive = _fresh_files(snapshot, state, table)
     # An index of an earlier program lacks columns that were added later.
-    for field in schema.SCHEMAS[table] if table in schema.WIDENED else ():
+    for field in schema.SCHEMAS[table] if table in WIDENED else ():
         column = f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}'
         connection.execute(f"ALTER TABLE parts.{table} ADD COLUMN IF NOT EXISTS {column}")
     if not additive:
@@ -368,9 +371,13 @@ def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[l
     """Return the files to read and True if they extend the indexed ones; False if the index must be emptied first."""
     known = set(state.files.get(table, ()))
     present = {file_name(file): file for file in snapshot.files[table]}
-    if known <= present.keys():
-        return [file for name, file in present.items() if name not in known], True
-    return list(present.values()), False
+    gone = known - present.keys()
+    unknown = {name: file for name, file in present.items() if name not in known}
+    # A compacted shard in place of indexed ones has no other rows than they had.
+    replaced = {name: old for name, file in unknown.items() if gone and (old := replaced_by(file)) and old <= known}
+    if gone - frozenset().union(*replaced.values()):
+        return list(present.values()), False
+    return [file for name, file in unknown.items() if name not in replaced], True
 
 
 def _scan(table: Table, files: Sequence[str]) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
 from parquetry.errors import StorageError, first_line
+from parquetry.language.stems import stop_words
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, reading, rows, tuples
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.identities import identity_contents, weight_of
 from parquetry.storage.index.open_index import read_all, spaces_of
 from parquetry.storage.index.signatures import are_signatures_of, signature_columns
-from parquetry.storage.index.tokens import CHUNK_TOKENS
+from parquetry.storage.index.tokens import CHUNK_HEADINGS, CHUNK_TOKENS, HEADING_EXTRA, tokenised
 from parquetry.storage.index.views import VectorSpace
 from parquetry.storage.index.words import stems_of
 from parquetry.storage.lake import schema
@@ -24,6 +27,8 @@ from parquetry.storage.lake.snapshot_views import scan
 
 SAMPLE_CHUNKS = 500
 """chunks whose words and sign bits are recomputed"""
+SAMPLE_DOCUMENTS = 500
+"""documents whose identities are recomputed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,9 @@ def _compared(connection: Connection, snapshot: Snapshot) -> Iterator[Disagreeme
     if found:
         yield _disagreement("documents have other chunks or vectors in the index", found)
     yield from _codes(connection, spaces)
-    yield from _words(connection)
+    language = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'language'")[0][0]
+    yield from _words(connection, language)
+    yield from _identities(connection, language)
 
 
 _CHUNK = 'chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
@@ -132,13 +139,12 @@ def _codes(connection: Connection, spaces: Sequence[VectorSpace]) -> Iterator[Di
             yield _disagreement("chunks have sign bits that are not their vector's", wrong)
 
 
-def _words(connection: Connection) -> Iterator[Disagreement]:
+def _words(connection: Connection, language: str) -> Iterator[Disagreement]:
     """Compare the words of a sample, counted again."""
-    language = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'language'")[0][0]
     sampled = rows(
         connection,
-        f"""SELECT c.rowid AS chunk, {CHUNK_TOKENS} AS tokens FROM parts.chunks AS c
-        SEMI JOIN parts.documents USING (doc) ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}""",
+        f"""SELECT c.rowid AS chunk, {CHUNK_TOKENS} AS tokens, tokens({CHUNK_HEADINGS}) AS headings
+        FROM parts.chunks AS c SEMI JOIN parts.documents USING (doc) ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}""",
     )
     stored = tuples(
         connection,
@@ -149,14 +155,53 @@ def _words(connection: Connection) -> Iterator[Disagreement]:
     present = {chunk: (dict(zip(stems, counts, strict=True)), length) for chunk, stems, counts, length in stored}
     wrong = []
     for row in sampled:
-        counted: dict[str, int] = {}
-        for stem in stems_of(row["tokens"], language):
-            counted[stem] = counted.get(stem, 0) + 1
+        counted = Counter(stems_of(row["tokens"], language))
+        for stem in stems_of(row["headings"], language):
+            counted[stem] += HEADING_EXTRA
         expected = (counted, len(row["tokens"])) if counted else None
         if present.get(row["chunk"]) != expected:
             wrong.append((f"chunk {row['chunk']}",))
     if wrong:
         yield _disagreement("chunks have other words in the index than in their text", wrong)
+
+
+def _identities(connection: Connection, language: str) -> Iterator[Disagreement]:
+    """Compare the identities of a sample, made again; those of no document have one too many."""
+    connection.execute(
+        f"""CREATE TEMP TABLE sampled AS SELECT number, doc, filename, title, path FROM parts.documents
+        ORDER BY hash(number) LIMIT {SAMPLE_DOCUMENTS}"""
+    )
+    connection.execute(f"CREATE TEMP TABLE contents AS {identity_contents('sampled')}")
+    stops, counted = stop_words(language), defaultdict[int, Counter[tuple[str, str]]](Counter)
+    for number, field, tokens in tuples(connection, tokenised("contents")):
+        words = [word for word in tokens if word not in stops]
+        counted[number].update((field, stem) for stem in stems_of(words, language))
+    stored = tuples(
+        connection,
+        """SELECT document, list(stem), list(weight) FROM parts.identities JOIN parts.terms USING (term)
+        WHERE document IN (SELECT number FROM sampled) GROUP BY document""",
+    )
+    present = {number: dict(zip(stems, map(np.float32, weights), strict=True)) for number, stems, weights in stored}
+    found = tuples(connection, "SELECT number, path FROM sampled ORDER BY path")
+    wrong = [(path,) for number, path in found if present.get(number, {}) != _weights(counted[number])]
+    wrong += tuples(
+        connection,
+        "SELECT DISTINCT 'number ' || document FROM parts.identities ANTI JOIN parts.documents ON number = document",
+    )
+    if wrong:
+        yield _disagreement("documents have other words in their identity than in their name, title and opening", wrong)
+
+
+def _weights(counted: Mapping[tuple[str, str], int]) -> dict[str, np.float32]:
+    """Return the weight of each stem in an identity.
+
+    Args:
+        counted: field and stem -> number of times.
+    """
+    fields: dict[str, dict[str, int]] = defaultdict(dict)
+    for (field, stem), times in counted.items():
+        fields[stem][field] = times
+    return {stem: np.float32(weight_of(times)) for stem, times in fields.items()}
 
 
 def _disagreement(what: str, found: Sequence[tuple[str, ...]]) -> Disagreement:

@@ -17,10 +17,13 @@ from pathlib import Path
 import duckdb
 
 from parquetry import ids
+from parquetry.settings.home import user_cache
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.files.durable import PRIVATE, make_folder
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout
 from parquetry.storage.index.open_index import OpenIndex, attach
+from parquetry.storage.lake.lake import Snapshot
 
 FILE_NAME = re.compile(r"index-(\d+)\.duckdb")
 
@@ -48,29 +51,48 @@ def folder_of(layout: Layout, settings: SearchSettings) -> Path:
         beside = Path(layout.index)
         if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
             return beside
-    return _cache() / mark
+    return user_cache() / mark
 
 
 def make_place(folder: Path) -> None:
     """Create the folder of an index; one in the user's cache is private, even if others may read the corpus."""
-    make_folder(folder, PRIVATE if _cache() in folder.parents else 0o777)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
+    make_folder(folder, PRIVATE if user_cache() in folder.parents else 0o777)
 
 
 def open_file(file: IndexFile) -> OpenIndex | None:
     """Open a finished index; None if it has been removed meanwhile or is not a database that can be opened."""
-    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
+    lease = _leased(file)
+    if lease is None:
+        return None
+    with ExitStack() as unfinished, suppress(FileNotFoundError, duckdb.Error):
+        unfinished.callback(os.close, lease)
+        opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
+        unfinished.pop_all()
+        return opened
+    return None
+
+
+@contextmanager
+def kept(file: IndexFile) -> Iterator[bool]:
+    """Keep other processes from reusing a finished index for the block; yield False if it is gone or being replaced."""
+    lease = _leased(file)
+    try:
+        yield lease is not None
+    finally:
+        if lease is not None:
+            os.close(lease)
+
+
+def _leased(file: IndexFile) -> int | None:
+    """Take a reader's share of the lease of a file; return its descriptor, or None if the file is being replaced."""
+    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError):
         lease = os.open(file.lease, os.O_RDONLY)
         unfinished.callback(os.close, lease)
         _share(lease)
         # The lease may belong to a file of this name that was removed before the lock was taken.
         if os.fstat(lease).st_ino == file.lease.stat().st_ino:
-            opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
             unfinished.pop_all()
-            return opened
+            return lease
     return None
 
 
@@ -129,3 +151,11 @@ def delete(path: Path) -> None:
     for each in (path, path.with_name(path.name + ".wal")):
         with suppress(FileNotFoundError):
             each.unlink()
+
+
+def chunk_bytes(snapshot: Snapshot) -> int:
+    """Return the bytes of the chunk shards of a version."""
+    named = set(snapshot.files["chunks"])
+    layout = snapshot.layout
+    entries = filesystem_at(layout.root).entries(layout.table("chunks"))
+    return sum(entry.size for entry in entries if layout.shard("chunks", entry.name) in named)

@@ -24,21 +24,25 @@ from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.index.build import FORMAT, IndexState, file_name, needs_rebuild, read_state
+from parquetry.storage.index.build import FORMAT, IndexState, file_name, read_state
 from parquetry.storage.index.files import (
     FILE_NAME,
     IndexFile,
+    chunk_bytes,
     delete,
     folder_of,
+    kept,
     locked,
     make_place,
     open_file,
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import OpenIndex, attached, build, is_sound, update
+from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, attached, build, is_sound, update
+from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.lineage import all_replaced_by
 from parquetry.storage.lake.snapshot_views import scan
 
 KEPT = 2
@@ -47,6 +51,8 @@ _BUILDING = "building-"
 """prefix of the name of an unfinished file"""
 _CORRUPT = "Corrupt database file"
 """DuckDB's message for a block whose checksum does not match"""
+_LARGE_BYTES = 300_000_000
+"""bytes of chunk shards from which an index is not built in the smaller `BUILD_MEMORY`, which slows down sorting"""
 _TRIES = 100
 """attempts to open a file that other processes are replacing"""
 _PAUSE = 0.02
@@ -155,12 +161,9 @@ class IndexFolder:
                 lease.unlink(missing_ok=True)
 
     def _build(self, snapshot: Snapshot, building: Path) -> IndexFile:
-        language = self._present_language() or self._language
         brought = self._take_over(building) and self._advance(building, snapshot)
         if not brought:
-            delete(building)
-            with attached(building, read_only=False) as connection:
-                build(connection, snapshot, language)
+            self._build_anew(snapshot, building)
         made = self._file(snapshot.version)
         made.lease.touch()
         # The new file is on disk before the files that it replaces are deleted.
@@ -173,6 +176,20 @@ class IndexFolder:
             delete(old.path)
             old.lease.unlink(missing_ok=True)
         return made
+
+    def _build_anew(self, snapshot: Snapshot, building: Path) -> None:
+        language = self._present_language() or self._language
+        is_large = chunk_bytes(snapshot) > _LARGE_BYTES
+        for memory in BUILD_MEMORY[-1:] if is_large else BUILD_MEMORY:
+            delete(building)
+            try:
+                with attached(building, read_only=False, memory=memory) as connection:
+                    build(connection, snapshot, language)
+            except duckdb.OutOfMemoryException:
+                if memory == BUILD_MEMORY[-1]:
+                    raise
+            else:
+                return
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
@@ -193,13 +210,12 @@ class IndexFolder:
             if taken:
                 spare.lease.unlink(missing_ok=True)
                 return True
-        opened = self._opened(files[0]) if files else None
-        if opened is None:
+        if not files:
             return False
-        # Kept open, so that no other process reuses it while it is copied.
-        shutil.copyfile(files[0].path, building)
-        opened.close()
-        return True
+        with kept(files[0]) as held:
+            if held:
+                shutil.copyfile(files[0].path, building)
+            return held
 
     def _advance(self, building: Path, snapshot: Snapshot) -> bool:
         """Update a file; False if a rebuild is better."""
@@ -303,7 +319,12 @@ def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
     """True if an index is of this corpus, rather than of an earlier one at the same place with as many versions."""
     held = set(state.files.get("documents", ()))
     present = {file_name(file) for file in snapshot.files["documents"]}
-    return held == present if state.version == snapshot.version else held >= present
+    if state.version == snapshot.version:
+        return held == present
+    gone = present - held
+    # Files of the snapshot may have given way to compacted ones since.
+    since = [snapshot.layout.shard("documents", name) for name in sorted(held)] if gone else []
+    return gone <= all_replaced_by(since)
 
 
 def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:

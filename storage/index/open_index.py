@@ -20,8 +20,9 @@ from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
 
-BUILD_MEMORY = "1GB"
-"""memory that DuckDB uses to build an index before it spills to disk"""
+BUILD_MEMORY = ("128MB", "1GB")
+"""memory that DuckDB uses to build an index before it spills to disk; the second if the first does not suffice, and for
+updates, which do not reach it"""
 
 
 @dataclass
@@ -93,8 +94,11 @@ def update(connection: Connection, snapshot: Snapshot) -> None:
 
 
 def spaces_of(connection: Connection) -> list[VectorSpace]:
-    """Return the vector spaces of the index in the current database."""
-    found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
+    """Return the vector spaces of the index in the current database that hold a current revision."""
+    found = tuples(
+        connection,
+        "SELECT space, embedder, dimension FROM parts.spaces SEMI JOIN parts.revisions USING (space) ORDER BY space",
+    )
     ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
     return [
         VectorSpace(
@@ -134,8 +138,8 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
     return OpenIndex(connection, snapshot.version, None)
 
 
-def attach(path: Path, *, read_only: bool) -> Connection:
-    """Open a connection with an index file as current database."""
+def attach(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> Connection:
+    """Open a connection with an index file as current database; `memory` limits what writing takes."""
     connection = open_duckdb()
     with ExitStack() as unfinished:
         unfinished.callback(connection.close)
@@ -144,7 +148,7 @@ def attach(path: Path, *, read_only: bool) -> Connection:
         else:
             # The DuckDB command lines of the 1.x series can open it, too.
             options = "STORAGE_VERSION 'v1.5.0'"
-            connection.execute(f"SET memory_limit = '{BUILD_MEMORY}'")
+            connection.execute(f"SET memory_limit = '{memory}'")
             connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
         connection.execute(f"ATTACH {sql_string(str(path))} AS ix ({options})")
         connection.execute("USE ix")
@@ -153,9 +157,9 @@ def attach(path: Path, *, read_only: bool) -> Connection:
 
 
 @contextmanager
-def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
+def attached(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> Iterator[Connection]:
     """Like `attach`, but closed at the end of the block."""
-    connection = attach(path, read_only=read_only)
+    connection = attach(path, read_only=read_only, memory=memory)
     try:
         with reading():
             yield connection

@@ -15,6 +15,9 @@ Chunks are cut to about one size, so their length means less than a document's; 
 of those tried, with a margin around them (`benchmarks/results/retrieval.json`)"""
 K3 = 8.0
 """parameter of Okapi BM25: saturation of a word's frequency in the query, which matters where the query is a page"""
+IDENTITY_SHARE = 0.8
+"""share of the score of a document's identity that is added to the keyword score of each of its chunks; chosen on
+half of the made annual reports, with no more than 0.003 lost on any collection (`benchmarks/README.md`)"""
 SCALE = 1 << 32
 """denominator of BM25 sums, which are kept as integers so that the order of addition cannot change them"""
 
@@ -86,14 +89,14 @@ def frequencies(terms: str, visible: str | None) -> str:
     """Return SQL of `(term, holding)`: the number of visible chunks that hold each term of a query.
 
     Args:
-        terms: SQL list or subquery for `IN`: numbers of the terms.
+        terms: SQL of `(term)`: numbers of the terms, each once. They are joined: `IN` compares each posting with each.
         visible: relation `(doc, copies)` of the documents that may answer, `copies` being the number of documents of a
             revision; None if each posting belongs to exactly one visible document.
     """
     if visible is None:
-        return f"SELECT term, count(*) AS holding FROM parts.postings WHERE term IN ({terms}) GROUP BY term"
-    return f"""SELECT term, sum(copies)::BIGINT AS holding FROM parts.postings JOIN {visible} USING (doc)
-        WHERE term IN ({terms}) GROUP BY term"""
+        return f"SELECT term, count(*) AS holding FROM parts.postings JOIN ({terms}) USING (term) GROUP BY term"
+    return f"""SELECT term, sum(copies)::BIGINT AS holding
+        FROM parts.postings JOIN ({terms}) USING (term) JOIN {visible} USING (doc) GROUP BY term"""
 
 
 def text_scores(weights: str, mean: str, visible: str | None) -> str:
@@ -109,6 +112,33 @@ def text_scores(weights: str, mean: str, visible: str | None) -> str:
     return f"""SELECT chunk, any_value(doc) AS doc,
             sum((weight::FLOAT * {SCALE * (K1 + 1)}::FLOAT * tf / ({norm}))::BIGINT)::DOUBLE / {SCALE} AS score
         FROM parts.postings JOIN {weights} USING (term){join} GROUP BY chunk"""
+
+
+def identity_parts(weights: str) -> str:
+    """Return SQL of `(document, part)`: what each word of a query adds to the score of an identity, times `SCALE`.
+
+    Args:
+        weights: relation `(term, weight)` as for `text_scores`, with the terms that no visible chunk holds.
+    """
+    return f"""SELECT document, (asked.weight::FLOAT * {SCALE}::FLOAT * held.weight)::BIGINT AS part
+        FROM parts.identities AS held JOIN {weights} AS asked USING (term)"""
+
+
+def with_identities(scores: str, weights: str, visible: str) -> str:
+    """Return SQL of `(chunk, doc, score)` with the share of each revision's identity added to the score.
+
+    Args:
+        scores: SQL of `text_scores`.
+        weights: as for `identity_parts`.
+        visible: relation `(doc, number)` of the documents that may answer; the best of those of a revision counts.
+    """
+    return f"""SELECT chunk, doc, s.score + {IDENTITY_SHARE} * coalesce(i.score, 0) AS score
+        FROM ({scores}) AS s LEFT JOIN (
+            SELECT doc, max(score) AS score FROM (
+                SELECT document AS number, sum(part)::DOUBLE / {SCALE} AS score
+                FROM ({identity_parts(weights)}) GROUP BY document
+            ) JOIN {visible} USING (number) GROUP BY doc
+        ) AS i USING (doc)"""
 
 
 def best(scores: str, limit: str) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import is_full
+from parquetry.storage.index.files import chunk_bytes
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Snapshot
 
@@ -72,14 +72,6 @@ def index_bytes_at_least(folder: IndexFolder, vectors: int) -> int:
     # A file that has grown before may have free blocks.
     begun = EMPTY_BYTES if not sizes else sizes[0] if len(sizes) == 1 else 0
     return begun + vectors
-
-
-def chunk_bytes(snapshot: Snapshot) -> int:
-    """Return the bytes of the chunk shards of a version."""
-    named = set(snapshot.files["chunks"])
-    layout = snapshot.layout
-    entries = filesystem_at(layout.root).entries(layout.table("chunks"))
-    return sum(entry.size for entry in entries if layout.shard("chunks", entry.name) in named)
 
 
 def free_bytes(place: str | Path) -> int:

@@ -67,6 +67,11 @@ CHUNK_CONTENT = """concat_ws(' ', list_aggregate(
     list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text)"""
 """SQL of the tokenised content of a chunk: its text, and the headings above it that the text does not repeat"""
 CHUNK_TOKENS = f"tokens({CHUNK_CONTENT})"
+CHUNK_HEADINGS = "array_to_string(coalesce(headings, []), ' ')"
+"""SQL of the headings above a chunk"""
+HEADING_EXTRA = 2
+"""times that each word of the headings above a chunk counts besides: BM25F with two fields, of which the length of one
+alone is normalised (docs/decisions/0060-words-of-headings.md)"""
 
 
 def tokenised(contents: str) -> str:

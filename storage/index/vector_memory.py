@@ -21,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, reading, tuples
+from parquetry.storage.index.hit_columns import DOCUMENT_COLUMNS
 from parquetry.storage.index.open_index import OpenIndex, another_session, attached
+from parquetry.storage.index.vector_memory_identities import Identities, read_identities
 from parquetry.storage.index.vector_memory_keys import ChunkKeys
 from parquetry.storage.index.vector_memory_postings import Postings, read_postings
 from parquetry.storage.index.vector_memory_records import ChunkRecords, read_records
@@ -30,12 +32,6 @@ from parquetry.storage.index.vector_memory_scan import EXTRA, is_available, load
 from parquetry.storage.index.vector_memory_space import NONE, Numbers, SpaceMemory, read_space
 
 log = logging.getLogger("parquetry")
-DOCUMENT_COLUMNS = (
-    "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
-)
-"""columns of a document that a hit shows"""
-CHUNK_COLUMNS = 'rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision'
-"""columns of a chunk that a hit shows"""
 READING_MEMORY = "512MB"
 """memory that DuckDB uses to read an index"""
 
@@ -51,6 +47,8 @@ class IndexMemory:
     """vectors by embedder"""
     postings: Postings | None
     """None if there are too many"""
+    identities: Identities | None
+    """identities of documents; None if there are too many"""
     chunks: ChunkRecords
     """columns of chunks"""
     documents: MemoryRows | None
@@ -60,8 +58,8 @@ class IndexMemory:
     def bytes(self) -> int:
         """Bytes in use; buffers that are shared with other versions are counted in each."""
         keys = self.keys.revisions.nbytes + self.keys.places.nbytes + self.docs.nbytes
-        others = (part.bytes for part in (self.postings, self.chunks, self.documents) if part is not None)
-        return keys + sum(space.bytes for space in self.spaces.values()) + sum(others)
+        others = (self.postings, self.identities, self.chunks, self.documents, *self.spaces.values())
+        return keys + sum(part.bytes for part in others if part is not None)
 
 
 def read_memory(connection: Connection, earlier: IndexMemory | None) -> IndexMemory:
@@ -84,8 +82,9 @@ def read_memory(connection: Connection, earlier: IndexMemory | None) -> IndexMem
             )
         }
         postings = read_postings(connection, docs)
+        identities = read_identities(connection)
         documents = read_rows(connection, "parts.documents", DOCUMENT_COLUMNS, MOST_DOCUMENTS)
-        return IndexMemory(keys, docs, spaces, postings, records.result(), documents)
+        return IndexMemory(keys, docs, spaces, postings, identities, records.result(), documents)
 
 
 def _read_chunks(connection: Connection) -> tuple[ChunkKeys, Numbers, npt.NDArray[np.bool_]]:

@@ -78,9 +78,10 @@ class Postings:
             frequency + np.float32(K1 * (1 - B)) + np.float32(K1 * B / mean) * self.lengths[chunks].astype(np.float32)
         )
         parts = np.rint(weight * np.float32(SCALE * (K1 + 1)) * frequency / norm)
-        held = np.flatnonzero(np.bincount(chunks, minlength=1)).astype(np.int32)
-        sums = np.bincount(chunks, weights=parts, minlength=1)[held]
-        return held, self.docs[held], sums / SCALE
+        sums = np.bincount(chunks, weights=parts, minlength=1)
+        # No part is zero: the rarity of a term that all of a billion chunks hold is still more than one in SCALE.
+        held = np.flatnonzero(sums).astype(np.int32)
+        return held, self.docs[held], sums[held] / SCALE
 
     def _postings(self, term: int) -> slice:
         return slice(int(self.starts[term]), int(self.starts[term + 1]))
@@ -99,7 +100,7 @@ def read_postings(connection: Connection, docs: npt.NDArray[np.int32]) -> Postin
     found = connection.execute("SELECT term, chunk, tf, length FROM parts.postings").fetchnumpy()
     term, chunk, frequency, length = (np.asarray(found[name]) for name in ("term", "chunk", "tf", "length"))
     terms = dict(tuples(connection, "SELECT stem, term FROM parts.terms"))
-    order = _by_term(term)
+    order = by_term(term)
     lengths = np.zeros(len(docs), np.int32)
     lengths[chunk] = length
     starts = np.searchsorted(term[order], np.arange(len(terms) + 1))
@@ -107,7 +108,7 @@ def read_postings(connection: Connection, docs: npt.NDArray[np.int32]) -> Postin
     return Postings(terms, starts, chunk[order].astype(np.int32), frequency[order].astype(small), lengths, docs)
 
 
-def _by_term(terms: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def by_term(terms: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the order of postings by term. The first ones are sorted; those of later publishes follow."""
     descents = np.flatnonzero(terms[1:] < terms[:-1])
     if not len(descents):

@@ -7,15 +7,17 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from parquetry.storage.database import Connection, reading
 from parquetry.storage.index.vector_memory_keys import ChunkKeys
 from parquetry.storage.index.vector_memory_space import DEAD_SHARE, LEAST_ROOM, NONE, Numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BLOCK = 16
 """records compressed together: half as many take 5 % more memory, twice as many 5 % less and twice the time to read"""
@@ -45,6 +47,8 @@ class RecordBlocks:
 
     def add(self, records: pa.Array) -> int:
         """Add a batch of records; return the slot of the first one."""
+        import pyarrow as pa
+
         first, column = self.count, records.cast(pa.large_string())
         _, ends, content = column.buffers()
         offsets = np.frombuffer(ends, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -59,6 +63,8 @@ class RecordBlocks:
 
     def read(self, slots: Sequence[int]) -> Iterator[bytes]:
         """Yield the records of slots."""
+        import pyarrow as pa
+
         codec, opened = pa.Codec(CODEC), dict[int, bytes]()
         for slot in slots:
             number, place = divmod(slot, BLOCK)
@@ -86,7 +92,7 @@ class ChunkRecords:
         return self.blocks.used_bytes + self.slots.nbytes
 
     def of(self, chunks: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the columns of chunks as `parquetry.storage.index.vector_memory.CHUNK_COLUMNS` names them."""
+        """Return the columns of chunks as `parquetry.storage.index.hit_columns.CHUNK_COLUMNS` names them."""
         numbers = np.asarray(chunks, np.int64)
         arrays = (self.slots, self.docs, self.keys.places, self.keys.revisions)
         slots, docs, places, revisions = (array[numbers].tolist() for array in arrays)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from parquetry.storage.database import Connection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_DOCUMENTS = 500_000
 """documents above which their columns stay in the index file; they take about 200 bytes each"""

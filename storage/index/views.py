@@ -21,6 +21,7 @@ from parquetry.storage.index.ranking import (
     query_weight,
     text_scores,
     vector_scores,
+    with_identities,
 )
 from parquetry.storage.index.signatures import signature_columns
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS, entries_of
@@ -45,8 +46,8 @@ class VectorSpace:
 
 _ENTRIES = f"(SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)"
 _DOCUMENTS = (
-    "CREATE OR REPLACE VIEW published AS SELECT * EXCLUDE (doc) FROM parts.documents",
-    f"CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc) FROM parts.documents WHERE {IS_DOCUMENT}",
+    "CREATE OR REPLACE VIEW published AS SELECT * EXCLUDE (doc, number) FROM parts.documents",
+    f"CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc, number) FROM parts.documents WHERE {IS_DOCUMENT}",
     f"CREATE OR REPLACE VIEW entries AS {entries_of(_ENTRIES)}",
     f"""CREATE OR REPLACE VIEW sessions AS SELECT {SESSION_COLUMNS} FROM parts.documents
     WHERE media_type = '{SESSION_TYPE}'""",
@@ -64,6 +65,7 @@ _COPIES: Mapping[Table, str] = {"runs": "FROM parts.runs", "failures": "FROM par
 
 _SEARCHED = f"(SELECT * FROM parts.documents WHERE doc IS NOT NULL AND {IS_DOCUMENT})"
 _VISIBLE = f"(SELECT doc, count(*) AS copies FROM {_SEARCHED} GROUP BY doc)"
+_NUMBERED = f"(SELECT doc, number FROM {_SEARCHED})"
 _LIVE = f"(SELECT DISTINCT doc FROM {_SEARCHED})"
 _RESULT = f"""{CHUNK_ID_SQL} AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
     d.title, c.kind, c.page, c.headings, c.start, c."end", c.text"""
@@ -103,10 +105,10 @@ def _vector(spaces: Sequence[VectorSpace]) -> str:
 
 def _text_side(limit: str) -> str:
     holding = frequencies("SELECT term FROM terms", _VISIBLE)
-    weight = f"{inverse_frequency(_CHUNK_COUNT, 'holding')} * {query_weight('times')}"
-    scores = best(text_scores("weights", _MEAN_LENGTH, _VISIBLE), limit)
+    weight = f"{inverse_frequency(_CHUNK_COUNT, 'coalesce(holding, 0)')} * {query_weight('times')}"
+    scores = best(with_identities(text_scores("weights", _MEAN_LENGTH, _VISIBLE), "weights", _NUMBERED), limit)
     return f"""WITH {_ASKED}, weights AS MATERIALIZED (
-            SELECT term, {weight} AS weight FROM ({holding}) JOIN terms USING (term)
+            SELECT term, {weight} AS weight FROM terms LEFT JOIN ({holding}) USING (term)
         ) SELECT * FROM ({scores})"""
 
 

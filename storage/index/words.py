@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from parquetry.language.stems import stemmer, stop_words
 from parquetry.storage.database import Connection, tuples
-from parquetry.storage.index.tokens import CHUNK_CONTENT, tokenised
+from parquetry.storage.index.tokens import CHUNK_CONTENT, CHUNK_HEADINGS, HEADING_EXTRA, tokenised
 
 SLICE = 8_000
 """number of chunks processed at a time"""
@@ -28,17 +26,20 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     )
     connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
     for start, end in slices(connection, first):
+        for table, content in (("tokenised", CHUNK_CONTENT), ("headed", CHUNK_HEADINGS)):
+            connection.execute(
+                f"""CREATE OR REPLACE TEMP TABLE {table} AS WITH contents AS MATERIALIZED (
+                    SELECT rowid::INTEGER AS chunk, doc, {content} AS content
+                    FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}
+                ) {tokenised("contents")}"""
+            )
         connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE tokenised AS WITH contents AS MATERIALIZED (
-                SELECT rowid::INTEGER AS chunk, doc, {CHUNK_CONTENT} AS content
-                FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}
-            ) {tokenised("contents")}"""
+            f"""CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, sum(times) AS tf FROM (
+                SELECT chunk, unnest(tokens) AS word, 1 AS times FROM tokenised
+                UNION ALL SELECT chunk, unnest(tokens), {HEADING_EXTRA} FROM headed
+            ) GROUP BY ALL"""
         )
-        connection.execute(
-            """CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, count(*) AS tf
-            FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
-        )
-        _learn_new(connection, language)
+        learn_new(connection, language)
         # Without the lists, which would slow down every join.
         connection.execute(
             """CREATE OR REPLACE TEMP TABLE sizes AS
@@ -55,17 +56,20 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
     if initial:
         connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM parts.postings")
-    for table in ("counted", "tokenised", "occurrences", "sizes"):
+    for table in ("counted", "tokenised", "headed", "occurrences", "sizes"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
-def _learn_new(connection: Connection, language: str) -> None:
+def learn_new(connection: Connection, language: str) -> None:
+    """Assign terms to the words of the temporary table `occurrences` that the index does not know yet."""
     found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
     learn_words(connection, [word for (word,) in found], language)
 
 
 def learn_words(connection: Connection, words: Sequence[str], language: str) -> None:
     """Assign terms to words that the index does not know yet: words of one stem share a term."""
+    import pyarrow as pa
+
     if not words:
         return
     stems = stems_of(words, language)

@@ -61,7 +61,19 @@ class Answers:
         Raises:
             StorageError: the answer cannot be written.
         """
-        path = self._path(user_id, key)
+        self.put_at(f"{owner_folder(user_id)}/{key}", answer)
+
+    def put_at(self, place: str, answer: Mapping[str, Any]) -> None:
+        """Store an answer, completely or not at all.
+
+        Args:
+            place: folder of the owner and key, as `folder/key`.
+            answer: the answer.
+
+        Raises:
+            StorageError: the answer cannot be written.
+        """
+        path = posixpath.join(self._layout.answers, f"{place}.json")
         content = json.dumps(dict(answer), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
         def fill(sink: pa.NativeFile) -> None:

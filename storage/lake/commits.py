@@ -8,8 +8,10 @@ before a failure is accepted.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
@@ -19,14 +21,15 @@ from deltalake.transaction import AddAction, RemoveAction
 from parquetry.errors import StorageError
 from parquetry.storage.files.filesystem import filesystem_at, one_line_error
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.lake import schema
 from parquetry.storage.lake.log_check import check_log
-from parquetry.storage.lake.shards import Shard
-from parquetry.storage.lake.staging import commit_durably
+from parquetry.storage.lake.staging import commit_durably, make_checkpoint
+
+if TYPE_CHECKING:
+    from parquetry.storage.lake.shards import Shard
 
 SHARDS = "shards"
 """key of a commit's metadata: the SHA-256 of each added shard, by name, as JSON"""
-_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_log = logging.getLogger("parquetry")
 _TRIES = 3
 """attempts at a commit that its store reports as failed and that did not land"""
 _PAUSE = 0.3
@@ -77,6 +80,8 @@ def commit(
         DeltaError, OSError: the commit has failed.
         StorageError: it is unknown whether the commit has failed.
     """
+    from parquetry.storage.lake import schema
+
     properties = CommitProperties(
         custom_metadata={**metadata, SHARDS: json.dumps({shard.name: shard.sha256 for shard in shards})},
         app_transactions=list(transactions),
@@ -91,7 +96,11 @@ def commit(
             "append",
             schema.SCHEMAS[table],
             commit_properties=properties,
-            post_commithook_properties=_NO_HOOKS if layout.is_local else None,
+            post_commithook_properties=PostCommitHookProperties(
+                # Commits that delta-rs deletes by their age may be needed for a tagged version.
+                create_checkpoint=not layout.is_local,
+                cleanup_expired_logs=False,
+            ),
         )
 
     if layout.is_local:
@@ -127,7 +136,8 @@ def _commit_to_store(
             found = landed(error)
             if found is not None:
                 return found
-            if tried == _TRIES or is_conflict(error):
+            # An addition that was decided on no version is right on any.
+            if tried == _TRIES or (is_conflict(error) and version is not None):
                 raise
             time.sleep(_PAUSE * 2 ** (tried - 1))
         else:
@@ -176,3 +186,17 @@ def is_conflict(error: Exception) -> bool:
 
 def _added(shard: Shard, moment: int) -> AddAction:
     return AddAction(shard.name, shard.size, {}, moment, True, json.dumps({"numRecords": shard.rows}))
+
+
+def checkpoint(layout: Layout, table: Table) -> None:
+    """Write the state of a table into one file, from which it is opened faster.
+
+    A failure is logged: the table is unchanged, and only opens more slowly.
+    """
+    try:
+        if layout.is_local:
+            make_checkpoint(layout, table)
+        else:
+            open_table(layout, table).create_checkpoint()
+    except (DeltaError, OSError) as error:
+        _log.warning("no checkpoint of %s: %s", layout.table(table), one_line_error(error))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from parquetry.errors import FilesGaveWay
-from parquetry.model import TRANSCRIPTS_TYPE, DocumentRow
+from parquetry.model import TRANSCRIPTS_TYPE, Chunk, DocumentRow
 from parquetry.sources.registry import PublishedSource
 from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
@@ -161,6 +161,11 @@ def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
     return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
 
 
+def _beginning(text_hash: str) -> int:
+    """Return the first 60 bits of a hash; a third of the memory of the text."""
+    return int(text_hash[:15], 16)
+
+
 _STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
 
 
@@ -183,7 +188,8 @@ class Stored:
         orphans: Sequence[str] = (),
         newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
     ) -> None:
-        self._added: list[str] = []
+        self._added: dict[int, str] = {}
+        """beginning of a text hash -> chunk shard of this run that holds it"""
         self._newest = newest
         self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
         self._files: dict[Table, Sequence[str]] = {}
@@ -196,7 +202,9 @@ class Stored:
             self._files[table] = snapshot.files[table] if snapshot else ()
         self._files["chunks"] = (*self._files["chunks"], *orphans)
 
-    def _find(self, table: Table, query: str, wanted: pa.Table, *parameters: object) -> pa.Table | None:
+    def _find(
+        self, table: Table, query: str, wanted: pa.Table, *parameters: object, added: Iterable[str] = ()
+    ) -> pa.Table | None:
         """Query the intact shards of a table; use the newest snapshot if files have been replaced.
 
         Args:
@@ -204,6 +212,7 @@ class Stored:
             query: SQL over `{shards}` and `wanted`; each row of its result has a `FILE`.
             wanted: values to look up; without any, nothing is read.
             *parameters: parameters of the query.
+            added: shards of this run to query, too.
 
         Returns:
             The result of the query; None if there is nothing to look up, or nowhere to look.
@@ -216,7 +225,6 @@ class Stored:
                 return cursor.sql(query.format(shards=shards), params=parameters).to_arrow_table()
 
         def find() -> pa.Table | None:
-            added = self._added if table == "chunks" else ()
             try:
                 return self._trust[table].read((*self._files[table], *added), ask)
             except FilesGaveWay:
@@ -224,6 +232,7 @@ class Stored:
                     self._take(*self._newest())
                 raise
 
+        added = sorted(set(added))
         return reread(find) if wanted.num_rows else None
 
     def _cursor(self, file: str) -> Connection:
@@ -234,10 +243,17 @@ class Stored:
                 filesystem_at(file).attach(self._connection)
             return self._connection.cursor()
 
-    def add_chunks(self, file: str) -> None:
-        """Add a chunk shard that has just been written to the ones that are searched."""
+    def add_chunks(self, file: str, text_hashes: Iterable[str]) -> None:
+        """Add a chunk shard that has just been written to the ones that are searched.
+
+        A run writes a shard for each of its batches: searching all of them for each batch would cost their square.
+
+        Args:
+            file: the shard.
+            text_hashes: hashes of the texts in it; the shard is searched for these only.
+        """
         self._trust["chunks"].add(file)
-        self._added.append(file)
+        self._added.update((_beginning(key), file) for key in text_hashes)
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
         """Return the stored vectors of texts that were embedded before.
@@ -246,14 +262,16 @@ class Stored:
             text_hashes: hashes of the texts as sent to the embedder.
             embedder: id of the model; vectors of any other are not returned.
         """
+        keys = list(text_hashes)
         found = self._find(
             "chunks",
             f"""SELECT text_hash, arg_min(vector, {FILE}) AS vector, arg_min(tokens, {FILE}) AS tokens,
                 min({FILE}) AS {FILE}
             FROM {{shards}} SEMI JOIN wanted USING (text_hash)
             WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-            _wanted("text_hash", pa.string(), text_hashes),
+            _wanted("text_hash", pa.string(), keys),
             embedder,
+            added=(self._added[key] for key in map(_beginning, keys) if key in self._added),
         )
         return {} if found is None else _stored_vectors(found)
 
@@ -268,6 +286,22 @@ class Stored:
             row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
             for row in (found.to_pylist() if found else ())
         }
+
+    def chunks(self, revisions: Iterable[int]) -> dict[int, tuple[Chunk, ...]]:
+        """Return the stored chunks of the given revisions, in order; a revision that is not stored is missing."""
+        found = self._find(
+            "chunks",
+            f"""SELECT DISTINCT ON (revision, chunk_index) revision, chunk_index, start, "end", kind, page, headings,
+                {FILE}
+            FROM {{shards}} SEMI JOIN wanted USING (revision) ORDER BY revision, chunk_index""",
+            _wanted("revision", pa.int64(), revisions),
+        )
+        chunks: dict[int, list[Chunk]] = {}
+        for row in found.to_pylist() if found else ():
+            headings = tuple(row["headings"] or ())
+            chunk = Chunk(row["chunk_index"], row["start"], row["end"], row["kind"], row["page"], headings)
+            chunks.setdefault(row["revision"], []).append(chunk)
+        return {revision: tuple(held) for revision, held in chunks.items()}
 
     def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
         """Return the notes on the given revisions at a stage; a revision without a note is missing."""

@@ -18,8 +18,8 @@ from parquetry.storage.database import FAILURES, QueryError
 from parquetry.storage.files.filesystem import filesystem_at, sha256_of
 from parquetry.storage.files.layout import TABLES, Layout, Table
 from parquetry.storage.lake.checksums import recorded_hashes
+from parquetry.storage.lake.damaged_shards import faulty_columns, is_whole
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.shards import faulty_columns, is_whole
 from parquetry.storage.lake.staging import COMMIT, commit_name, number_of
 from parquetry.storage.replaced_files import missing_file_error
 

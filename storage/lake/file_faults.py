@@ -9,8 +9,8 @@ from posixpath import basename
 from parquetry.storage.files.filesystem import sha256_of
 from parquetry.storage.files.layout import TABLES
 from parquetry.storage.lake.checksums import recorded_hashes
+from parquetry.storage.lake.damaged_shards import faulty_columns, is_whole
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.shards import faulty_columns, is_whole
 
 _READERS = 8
 """files of an object store that are checked concurrently"""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -24,13 +24,18 @@ from parquetry.model import DocumentRow, Failure
 from parquetry.storage.files.conditional_writes import probe, probe_without_race
 from parquetry.storage.files.filesystem import check_can_be_made, check_folders_writable, filesystem_at, one_line_error
 from parquetry.storage.files.full_disk import disk_full
-from parquetry.storage.files.layout import LATER, TABLES, Layout, Table, layout_of
-from parquetry.storage.lake import schema
+from parquetry.storage.files.layout import LATER, SCHEMA_VERSION, TABLES, Layout, Table, Version, layout_of
 from parquetry.storage.lake.commits import commit, files_of, is_conflict, open_table
+from parquetry.storage.lake.damaged_shards import is_whole
 from parquetry.storage.lake.history import Publish, publishes
-from parquetry.storage.lake.shards import Shard, is_whole, write_shard
 from parquetry.storage.lake.staging import clear_abandoned
+from parquetry.storage.lake.table_files import Listed, TableFiles
 from parquetry.storage.lake.tables import is_table, make_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from parquetry.storage.lake.shards import Shard
 
 Result = TypeVar("Result")
 BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
@@ -41,29 +46,6 @@ SEARCHED: tuple[Table, ...] = ("documents", "chunks")
 """tables that every search needs"""
 
 
-class ReadableFiles(Mapping[Table, tuple[str, ...]]):
-    """Files of the readable tables; looking up a damaged one is an error, never an empty list.
-
-    Args:
-        files: files of the readable tables.
-        damaged: the damage of each damaged table, in one line.
-    """
-
-    def __init__(self, files: Mapping[Table, tuple[str, ...]], damaged: Mapping[Table, str]) -> None:
-        self._files, self._damaged = files, damaged
-
-    def __getitem__(self, table: Table) -> tuple[str, ...]:
-        if table in self._damaged:
-            raise DamagedCorpus(self._damaged[table])
-        return self._files[table]
-
-    def __iter__(self) -> Iterator[Table]:
-        return iter(TABLES)
-
-    def __len__(self) -> int:
-        return len(TABLES)
-
-
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The corpus as of one version of `documents`: a fixed list of files to read."""
@@ -72,8 +54,11 @@ class Snapshot:
     version: int
     files: Mapping[Table, tuple[str, ...]]
     """absolute paths or URLs of the Parquet files of each table; looking up a damaged table raises an error"""
-    damaged: Mapping[Table, str] = field(default_factory=dict)
-    """damage of each table that cannot be read, in one line; empty unless the reader can do without some tables"""
+
+    @property
+    def damaged(self) -> Mapping[Table, str]:
+        """Damage of each table that cannot be read, in one line; empty unless the reader can do without some tables."""
+        return self.files.damaged if isinstance(self.files, TableFiles) else {}
 
     def without(self, damaged: Mapping[Table, str]) -> Snapshot:
         """Return the snapshot without the given tables.
@@ -81,9 +66,8 @@ class Snapshot:
         Args:
             damaged: the damage of each, in one line.
         """
-        files = {table: self.files[table] for table in TABLES if table not in self.damaged}
-        together = {**self.damaged, **damaged}
-        return replace(self, files=ReadableFiles(files, together), damaged=together)
+        files = self.files if isinstance(self.files, TableFiles) else TableFiles(self.files)
+        return replace(self, files=files.without(damaged))
 
 
 class Lake:
@@ -142,7 +126,7 @@ class Lake:
 
     def _each(self, tables: Sequence[Table], work: Callable[[Table], Result]) -> list[Result]:
         """Run work for each table, concurrently on an object store, where it takes a few requests each."""
-        if self.layout.is_local:
+        if self.layout.is_local or len(tables) < 2:
             return [work(table) for table in tables]
         with ThreadPoolExecutor(len(tables)) as threads:
             return list(threads.map(work, tables))
@@ -188,19 +172,19 @@ class Lake:
                 f"{self.layout.root} holds a Delta table `documents` that is not a Parquetry corpus; "
                 "choose another folder with --corpus"
             ) from error
-        if version > schema.SCHEMA_VERSION:
+        if version > SCHEMA_VERSION:
             raise SettingsError(
                 f"corpus {self.layout.root} has schema {version}, newer than this program understands "
-                f"({schema.SCHEMA_VERSION}); install a newer Parquetry"
+                f"({SCHEMA_VERSION}); install a newer Parquetry"
             )
 
-    def snapshot(self, version: int | None = None, *, needed: Sequence[Table] = TABLES) -> Snapshot:
+    def snapshot(self, version: Version | None = None, *, needed: Sequence[Table] = TABLES) -> Snapshot:
         """Return the files of the corpus as of a version of `documents`.
 
         Args:
-            version: version number as listed by `history`; None for the newest.
-            needed: tables that the reader cannot do without, `documents` among them. Any other table with a damaged log
-                is named in the snapshot, and looking up its files fails. Writers need all tables.
+            version: version number as listed by `history`, or a tag; None for the newest.
+            needed: tables that the reader cannot do without, `documents` among them. Any other table is opened when it
+                is looked up; if its log is damaged, looking up its files fails. Writers need all tables.
 
         Raises:
             DamagedCorpus: the log of a needed table is damaged.
@@ -211,25 +195,21 @@ class Lake:
                 # The state of the tables right after their creation.
                 return Snapshot(self.layout, 0, dict.fromkeys(TABLES, ()))
             # `documents` is opened first: shards are registered before the rows that name them.
-            documents = self._documents(version)
-            others = [table for table in TABLES if table != "documents"]
-            found = self._each(others, lambda table: self._files_or_damage(table, needed))
-            files: dict[Table, tuple[str, ...]] = {"documents": files_of(documents)}
-            damaged: dict[Table, str] = {}
-            for table, each in zip(others, found, strict=True):
-                if isinstance(each, str):
-                    damaged[table] = each
-                else:
-                    files[table] = each
-            return Snapshot(self.layout, documents.version(), ReadableFiles(files, damaged), damaged)
+            documents = self._table("documents") if version is None else self._documents(self.version_of(version))
+            others = [table for table in needed if table != "documents"]
+            listed: dict[Table, Listed] = dict(zip(others, self._each(others, self._files_of), strict=True))
+            listed["documents"] = files_of(documents)
+            return Snapshot(self.layout, documents.version(), TableFiles(listed, self._found_later))
 
-    def _files_or_damage(self, table: Table, needed: Sequence[Table]) -> tuple[str, ...] | str:
-        """Return the files of a table; if it is not needed and cannot be opened, a description of the damage."""
+    def _found_later(self, tables: Sequence[Table]) -> list[Listed]:
+        """Return the files of tables that a reader can do without."""
+        with _translated(f"corpus {self.layout.root} cannot be read"):
+            return self._each(tables, self._files_or_damage)
+
+    def _files_or_damage(self, table: Table) -> Listed:
         try:
             return self._files_of(table)
         except (DamagedCorpus, DeltaError, OSError) as error:
-            if table in needed:
-                raise
             if isinstance(error, DamagedCorpus):
                 return str(error)
             return f"the corpus is damaged: {self.layout.log(table)} cannot be read: {first_line(error)}"
@@ -246,12 +226,21 @@ class Lake:
             # The corpus is older than this table.
             return ()
 
-    def _documents(self, version: int | None) -> DeltaTable:
-        if version is None:
-            return self._table("documents")
-        newest = self._table("documents").version()
-        if not 0 <= version <= newest:
-            raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
+    def version_of(self, version: Version) -> int:
+        """Return the number of a version that is kept.
+
+        Args:
+            version: its number, also as text, or one of its tags.
+
+        Raises:
+            SettingsError: there is no such version or tag, or the version is not kept any more.
+            StorageError: this cannot be determined.
+        """
+        from parquetry.storage.lake.retention import number_of_version
+
+        return number_of_version(self.layout, version, self._table("documents").version())
+
+    def _documents(self, version: int) -> DeltaTable:
         opened = self._table("documents", version)
         there = {entry.name for entry in filesystem_at(self.layout.root).entries(self.layout.table("documents"))}
         if any(file.rpartition("/")[2] not in there for file in files_of(opened)):
@@ -267,10 +256,15 @@ class Lake:
         Their rows can never become visible, but their vectors were paid for and are found by text hash. A file
         truncated by a power failure is not a Parquet file and is left out.
         """
+        from parquetry.storage.lake.replace_files import gave_way
+
         registered = set(snapshot.files["chunks"])
         entries = filesystem_at(self.layout.root).entries(self.layout.table("chunks"))
-        found = (self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet"))
-        return tuple(path for path in found if path not in registered and is_whole(path))
+        found = [self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet")]
+        unnamed = [path for path in found if path not in registered]
+        # What a compaction replaced is in the files that it wrote.
+        replaced = gave_way(self.layout, "chunks") if unnamed else set()
+        return tuple(path for path in unnamed if path.rpartition("/")[2] not in replaced and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
         """Add finished shards to their tables, one commit each; they stay invisible."""
@@ -282,7 +276,7 @@ class Lake:
     def publish(
         self,
         base: Snapshot,
-        rows: Sequence[DocumentRow],
+        rows: Collection[DocumentRow],
         run_id: str,
         before: Callable[[Mapping[str, int]], Sequence[Shard]] | None = None,
     ) -> int:
@@ -302,21 +296,40 @@ class Lake:
             PublishConflict: another run has published to one of the namespaces since `base`.
             StorageError: the commit failed; nothing became visible.
         """
+        from parquetry.storage.lake import shards
+
         if not rows:
             return base.version
+
+        def parts(numbers: Mapping[str, int]) -> Iterable[pa.Table]:
+            if before is not None:
+                self.register(before(numbers), run_id)
+            return shards.documents_in_parts(replace(row, sequence=numbers[row.namespace]) for row in rows)
+
+        return self.publish_table(base, {row.namespace for row in rows}, parts, run_id)
+
+    def publish_table(
+        self,
+        base: Snapshot,
+        namespaces: Collection[str],
+        rows: Callable[[Mapping[str, int]], Iterable[pa.Table]],
+        run_id: str,
+        switch: str | None = None,
+    ) -> int:
+        """As `publish`, with a function that returns the rows, and a Delta transaction that no other publish has."""
+        from parquetry.storage.lake import shards
+
         self._check_store()
         with _translated(f"publishing to {self.layout.root} failed, nothing was published"):
             self._make()
             table = self._table("documents", base.version)
-            keys = {namespace: f"ns:{namespace}" for namespace in sorted({row.namespace for row in rows})}
-            next_sequence = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
-            numbered = [replace(row, sequence=next_sequence[row.namespace]) for row in rows]
-            if before is not None:
-                self.register(before(next_sequence), run_id)
+            keys = {namespace: f"ns:{namespace}" for namespace in sorted(namespaces)}
+            sequences = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
             name = f"{run_id}-{time.time_ns():x}.parquet"
-            shard = write_shard(self.layout, "documents", name, schema.documents_table(numbered))
-            transactions = [Transaction(keys[name], number) for name, number in next_sequence.items()]
-            told_of = {"run_id": run_id, "rows": str(len(rows))}
+            shard = shards.write_shard_of_parts(self.layout, "documents", name, rows(sequences))
+            transactions = [Transaction(keys[name], number) for name, number in sequences.items()]
+            transactions += [Transaction(switch, 1)] if switch else []
+            told_of = {"run_id": run_id, "rows": str(shard.rows)}
             try:
                 return commit(
                     self.layout, "documents", [shard], told_of, transactions=transactions, version=base.version
@@ -325,20 +338,21 @@ class Lake:
                 if not is_conflict(error):
                     raise
                 filesystem_at(self.layout.root).delete(self.layout.shard("documents", name))
-                namespaces = ", ".join(keys)
-                raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
+                raise PublishConflict(f"another run published to {', '.join(keys)} meanwhile: {error}") from error
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and its failed documents."""
+        from parquetry.storage.lake import schema, shards
+
         run_id = str(run["run_id"])
         name = f"{run_id}-{time.time_ns():x}.parquet"
         self._check_store()
         with _translated(f"the run could not be recorded in {self.layout.root}; what it published stands"):
             if failures:
                 rows = schema.failures_table(failures)
-                self._append("failures", [write_shard(self.layout, "failures", name, rows)], run_id)
+                self._append("failures", [shards.write_shard(self.layout, "failures", name, rows)], run_id)
             table = schema.RUNS.empty_table().from_pylist([dict(run)], schema=schema.RUNS)
-            self._append("runs", [write_shard(self.layout, "runs", name, table)], run_id)
+            self._append("runs", [shards.write_shard(self.layout, "runs", name, table)], run_id)
 
     def record_searches(self, searches: Sequence[Mapping[str, Any]]) -> None:
         """Append answered searches, in one commit.
@@ -349,32 +363,14 @@ class Lake:
         Raises:
             StorageError: they could not be written.
         """
+        from parquetry.storage.lake import schema, shards
+
         self._check_store()
         with _translated(f"searches could not be recorded in {self.layout.root}"):
             self._create()
             table = schema.SEARCHES.empty_table().from_pylist([dict(row) for row in searches], schema=schema.SEARCHES)
             name = f"searches-{time.time_ns():x}-{os.getpid():x}.parquet"
-            self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
-
-    def discard(self, run_id: str, *, vectors: bool) -> None:
-        """Delete the files that a run wrote and no commit names, to free the disk.
-
-        Args:
-            run_id: id of a failed run.
-            vectors: True to also delete files with chunks and their vectors, which later runs would find by text hash.
-
-        Raises:
-            OSError, StorageError: the files cannot be found or deleted.
-        """
-        named = self.snapshot().files
-        files = filesystem_at(self.layout.root)
-        for table in TABLES:
-            if table == "chunks" and not vectors:
-                continue
-            for entry in files.entries(self.layout.table(table)):
-                path = self.layout.shard(table, entry.name)
-                if entry.name.startswith(f"{run_id}-") and not entry.is_folder and path not in named[table]:
-                    files.delete(path)
+            self._append("searches", [shards.write_shard(self.layout, "searches", name, table)], None)
 
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
         self._check_store()
@@ -385,7 +381,7 @@ class Lake:
     def history(self, limit: int | None = None) -> list[Publish]:
         """Return the publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
-            return publishes(self._table("documents"), limit)
+            return publishes(self.layout, self._table("documents"), limit)
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -16,7 +18,7 @@ from parquetry.storage.lake.commits import commit, files_of, open_table
 from parquetry.storage.lake.shards import Shard
 
 
-def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], run_id: str) -> None:
+def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], run_id: str) -> int:
     """Commit that shards replace files; the files are no longer named but stay in place.
 
     Commits of other writers that were decided before and made afterwards meet a conflict: to Delta Lake they were
@@ -29,6 +31,9 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
         shards: the new files, already written.
         run_id: id of the run.
 
+    Returns:
+        A version of the table that contains the commit.
+
     Raises:
         PublishConflict: another run committed first; nothing was changed.
         StorageError: the commit failed; retrying is safe.
@@ -37,7 +42,7 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
         opened = open_table(layout, table)
         if not {layout.shard(table, name) for name in gone} <= set(files_of(opened)):
             raise PublishConflict(f"another run rewrote files of {table} meanwhile")
-        commit(layout, table, shards, {"run_id": run_id}, gone=gone, version=opened.version())
+        return commit(layout, table, shards, {"run_id": run_id}, gone=gone, version=opened.version())
     except CommitFailedError as error:
         raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
     except (DeltaError, OSError) as error:
@@ -45,16 +50,23 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
         raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {one_line_error(error)}") from error
 
 
-def gave_way(layout: Layout, table: Table) -> set[str]:
+def gave_way(layout: Layout, table: Table, before: datetime | None = None) -> set[str]:
     """Return the names of the files of a table that only earlier versions name.
+
+    Args:
+        layout: layout of the corpus.
+        table: the table.
+        before: only those that were replaced before this time, UTC; None for all.
 
     Raises:
         StorageError: this cannot be determined.
     """
     folder = layout.table(table)
+    age = timedelta(0) if before is None else max(timedelta(0), datetime.now(UTC) - before)
+    hours = math.ceil(age / timedelta(hours=1))
     try:
         opened = DeltaTable(folder, storage_options=filesystem_at(layout.root).table_options())
-        found = opened.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
+        found = opened.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False)
     except TableNotFoundError:
         # The corpus is older than this table.
         return set()

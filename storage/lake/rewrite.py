@@ -62,6 +62,8 @@ def restore_version(lake: Lake, version: int, stamp: RunStamp, namespace: str | 
     then = by_key(reread(lambda: _rows(lake.snapshot(version), namespace, "all")))
 
     def decide(snapshot: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
+        # A compaction may have given the version up meanwhile, and drops its texts next.
+        lake.version_of(version)
         rows = restore(then, by_key(current), stamp)
         lost = _without_chunks(snapshot, rows)
         if lost:

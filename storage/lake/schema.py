@@ -1,4 +1,4 @@
-"""Arrow schemas of the tables and their version. Opens nothing."""
+"""Arrow schemas of the tables. Opens nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ import pyarrow as pa
 from parquetry.masking import masked, without_known
 from parquetry.model import Access, DocumentRow, Failure
 from parquetry.storage.files.layout import Table
-
-SCHEMA_VERSION = 1
-"""incremented when an older program would misread the tables; stored in the description of `documents`"""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -123,6 +120,8 @@ RUNS = pa.schema(
         ("failures_by_reason", pa.string()),
         ("error", pa.string()),
         ("sources", pa.list_(pa.string())),
+        ("costs", pa.string()),
+        ("estimated_usd", pa.float64()),
     ]
 )
 
@@ -215,6 +214,26 @@ DECISIONS = pa.schema(
     ]
 )
 
+RETENTION = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("kind", pa.string()),
+        ("name", pa.string()),
+        ("version", pa.int64()),
+        ("at", _TIME),
+    ]
+)
+
+MIGRATIONS = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("key", pa.string()),
+        ("state", pa.string()),
+        ("target", pa.string()),
+        ("at", _TIME),
+    ]
+)
+
 SCHEMAS: dict[Table, pa.Schema] = {
     "documents": DOCUMENTS,
     "texts": TEXTS,
@@ -225,6 +244,8 @@ SCHEMAS: dict[Table, pa.Schema] = {
     "runs": RUNS,
     "failures": FAILURES,
     "searches": SEARCHES,
+    "retention": RETENTION,
+    "migrations": MIGRATIONS,
 }
 
 MESSAGES: Mapping[Table, Mapping[str, Callable[[str], str]]] = {
@@ -236,9 +257,6 @@ MESSAGES: Mapping[Table, Mapping[str, Callable[[str], str]]] = {
 }
 """columns with messages of a service, a library or a model rather than content of documents, each with its masking
 function"""
-
-WIDENED: frozenset[Table] = frozenset({"runs"})
-"""tables whose shards of an earlier program lack columns at the end"""
 
 DUCKDB_TYPES = {
     pa.string(): "VARCHAR",
@@ -257,7 +275,8 @@ def without_secrets(table: Table, rows: pa.Table) -> pa.Table:
     """Return the rows of a table with secrets in messages masked."""
     for name, mask in MESSAGES.get(table, {}).items():
         column = rows[name].combine_chunks()
-        said = {message: mask(message) for message in column.unique().to_pylist() if message}
+        # Without PyArrow's own functions, whose import takes longer than a run that finds nothing new spends here.
+        said = {message: mask(message) for message in set(column.to_pylist()) if message}
         if any(message != shown for message, shown in said.items()):
             shown = pa.array([said.get(message, message) for message in column.to_pylist()], column.type)
             rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), shown)

@@ -1,10 +1,11 @@
-"""Write the Parquet shards of one batch, and read damaged ones as far as possible."""
+"""Write the Parquet shards of one batch."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from parquetry.model import Chunk, Extraction, Heading, Note, Part
-from parquetry.planning.rows import RunStamp
+from parquetry.model import Chunk, DocumentRow, Extraction, Heading, Note, Part, Quality
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake import schema
+from parquetry.storage.lake.lineage import note_of
 
 if TYPE_CHECKING:
-    import pyarrow.parquet as pq
+    from parquetry.planning.rows import RunStamp
 
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
-_UNREADABLE = (pa.ArrowException, OSError, ValueError)
-"""exceptions raised by reading a file that is no longer valid Parquet"""
 _PART_FIELDS = attrgetter(*(field.name for field in fields(Part)))
+_QUALITY = tuple(field.name for field in fields(Quality))
 _HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
 
 
@@ -53,6 +53,8 @@ class StoredText:
     headings: tuple[Heading, ...]
     metadata: Mapping[str, Any] | None = None
     """an upload's own metadata, without those that were handed in with it; None for other documents"""
+    quality: Quality | None = None
+    """None for texts stored without"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +70,43 @@ class RevisionChunks:
 
 def stored_text(revision: int, extraction: Extraction, *, with_metadata: bool = False) -> StoredText:
     metadata = extraction.metadata if with_metadata else None
-    return StoredText(revision, extraction.text, extraction.parts, extraction.headings, metadata)
+    return StoredText(revision, extraction.text, extraction.parts, extraction.headings, metadata, extraction.quality)
 
 
 def structure_json(text: StoredText) -> str:
-    """Return parts, headings and metadata as JSON: arrays of values in the order of the fields, to stay small."""
+    """Return parts, headings, metadata and quality as JSON, small: parts are arrays in the order of their fields."""
     parts = [_PART_FIELDS(part) for part in text.parts]
     headings = [_HEADING_FIELDS(heading) for heading in text.headings]
     metadata = {} if text.metadata is None else {"metadata": dict(text.metadata)}
-    return json.dumps({"parts": parts, "headings": headings, **metadata}, ensure_ascii=False, separators=(",", ":"))
+    quality = {} if text.quality is None else {"quality": _known(text.quality)}
+    told = {"parts": parts, "headings": headings, **metadata, **quality}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
-def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...], dict[str, Any] | None]:
-    """Return the parts, headings and metadata that `structure_json` wrote."""
+def _known(quality: Quality) -> dict[str, Any]:
+    return {name: value for name in _QUALITY if (value := getattr(quality, name)) is not None}
+
+
+def parse_structure(
+    structure: str,
+) -> tuple[tuple[Part, ...], tuple[Heading, ...], dict[str, Any] | None, Quality | None]:
+    """Return the parts, headings, metadata and quality that `structure_json` wrote."""
     values = json.loads(structure)
     parts = tuple(Part(*part) for part in values["parts"])
-    return parts, tuple(Heading(*heading) for heading in values["headings"]), values.get("metadata")
+    headings = tuple(Heading(*heading) for heading in values["headings"])
+    return parts, headings, values.get("metadata"), _parse_quality(values.get("quality"))
+
+
+def _parse_quality(values: Mapping[str, Any] | None) -> Quality | None:
+    if values is None:
+        return None
+    # A later program may know more.
+    kept = {name: values[name] for name in _QUALITY if name in values}
+    for name in kept.keys() & {"without_text", "unread"}:
+        kept[name] = tuple(kept[name])
+    if "ocr" in kept:
+        kept["ocr"] = tuple((number, confidence) for number, confidence in kept["ocr"])
+    return Quality(**kept)
 
 
 def write_texts(layout: Layout, name: str, texts: Sequence[StoredText], embedder: str, vectors: Vectors) -> Shard:
@@ -143,6 +166,12 @@ def write_chunks(
     return write_shard(layout, "chunks", name, table)
 
 
+def documents_in_parts(rows: Iterator[DocumentRow]) -> Iterator[pa.Table]:
+    """Yield tables of rows of `documents`, each of one row group."""
+    groups = iter(lambda: list(islice(rows, _ROW_GROUP_ROWS)), [])
+    return map(schema.documents_table, groups)
+
+
 def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: RunStamp) -> Shard:
     """Write the `notes` rows of a batch.
 
@@ -165,90 +194,58 @@ def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: RunStam
     return write_shard(layout, "notes", name, table)
 
 
-def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
-    """Write one Parquet file under its final name, completely or not at all; secrets in its messages are masked."""
+def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table, *, replaces: Sequence[str] = ()) -> Shard:
+    """Write one Parquet file under its final name, completely or not at all; secrets in its messages are masked.
+
+    Args:
+        layout: layout of the corpus.
+        table: table of the shard.
+        name: name of the file.
+        rows: rows of the table.
+        replaces: names of the shards whose rows it holds, noted in the file; for a compaction.
+    """
+    return write_shard_of_parts(layout, table, name, [rows], replaces=replaces)
+
+
+def write_shard_of_parts(
+    layout: Layout, table: Table, name: str, parts: Iterable[pa.Table], *, replaces: Sequence[str] = ()
+) -> Shard:
+    """Write one Parquet file as `write_shard`, with only one part of its rows in memory at a time.
+
+    Args:
+        layout: layout of the corpus.
+        table: table of the shard.
+        name: name of the file.
+        parts: the rows in their order, at least one table of them, all of the same schema.
+        replaces: as for `write_shard`.
+    """
     import pyarrow.parquet as pq
 
-    rows = schema.without_secrets(table, rows)
+    masked = (schema.without_secrets(table, part) for part in parts)
+    first = next(masked)
+    if replaces:
+        first = first.replace_schema_metadata(note_of(replaces))
     # Float vectors do not compress; everything else does.
     columns: Mapping[str, str] = {
-        column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)
+        column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(first.schema)
     }
+    count = 0
 
     def fill(sink: pa.NativeFile) -> None:
-        pq.write_table(
-            rows,
+        nonlocal count
+        with pq.ParquetWriter(
             sink,
+            first.schema,
             compression=columns,
-            row_group_size=_ROW_GROUP_ROWS,
             use_dictionary=["embedder", "kind"],
             write_page_checksum=True,
-        )
+        ) as writer:
+            for part in chain((first,), masked):
+                writer.write_table(part, row_group_size=_ROW_GROUP_ROWS)
+                count += part.num_rows
 
     written = filesystem_at(layout.root).write(layout.shard(table, name), fill)
-    return Shard(table, name, written.size, rows.num_rows, written.sha256)
-
-
-def is_whole(path: str) -> bool:
-    """True if a file is a complete Parquet file, judged by its footer.
-
-    Raises:
-        StorageError: the object store could not be reached.
-    """
-    import pyarrow.parquet as pq
-
-    try:
-        with filesystem_at(path).open(path) as stream:
-            pq.read_metadata(stream)
-    except _UNREADABLE:
-        return False
-    return True
-
-
-def faulty_columns(path: str) -> list[str]:
-    """Return the columns of a Parquet file with a damaged page.
-
-    Empty where pages have no checksum, or where the footer can no longer be read.
-
-    Raises:
-        StorageError: the object store could not be reached.
-    """
-    import pyarrow.parquet as pq
-
-    with filesystem_at(path).open(path) as stream:
-        try:
-            file = pq.ParquetFile(stream, page_checksum_verification=True)
-            names = file.schema_arrow.names
-        except _UNREADABLE:
-            return []
-        return [name for name in names if not _is_readable(file, name)]
-
-
-def readable_values(path: str, column: str) -> list[str]:
-    """Return the values of a string column of a possibly damaged Parquet file; empty if that column is damaged.
-
-    Raises:
-        StorageError: the object store could not be reached.
-    """
-    import pyarrow.parquet as pq
-
-    with filesystem_at(path).open(path) as stream:
-        try:
-            values: list[str] = pq.read_table(stream, columns=[column], page_checksum_verification=True)[
-                column
-            ].to_pylist()
-        except (*_UNREADABLE, KeyError):
-            return []
-    return values
-
-
-def _is_readable(file: pq.ParquetFile, column: str) -> bool:
-    try:
-        for _ in file.iter_batches(columns=[column]):
-            pass
-    except _UNREADABLE:
-        return False
-    return True
+    return Shard(table, name, written.size, count, written.sha256)
 
 
 def _leaves(columns: pa.Schema) -> list[str]:

@@ -10,19 +10,20 @@ from parquetry.errors import StorageError, first_line
 from parquetry.ids import CHUNK_ID_SQL
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import TABLES, Table
-from parquetry.storage.lake import schema
+from parquetry.storage.files.layout import TABLES, WIDENED, Table
 from parquetry.storage.lake.damage import damage_in
 from parquetry.storage.lake.knowledge_views import DOCUMENT_VIEWS, ledger_views
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.quality_views import quality_views
 
-_NEWEST = """
+NEWEST = """
 SELECT * FROM (
     SELECT * FROM {history}
     QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
 ) WHERE NOT removed
 """
-_PUBLISHED = f"CREATE VIEW published AS {_NEWEST.format(history='document_history')}"
+"""current rows of `documents`"""
+_PUBLISHED = f"CREATE VIEW published AS {NEWEST.format(history='document_history')}"
 
 _CHUNKS = f"""
 CREATE VIEW chunks AS
@@ -50,9 +51,9 @@ def connect_snapshot(snapshot: Snapshot) -> Connection:
     """Open an in-memory DuckDB connection with a view for each table of a corpus.
 
     Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `notes` (on current
-    documents), `runs`, `failures`, `document_history` (every row ever published up to the version), `published` (the
-    current ones of these: documents, entries and sessions), `entries` (live ones), `entry_history`, `decisions` and
-    `sessions`.
+    documents), `quality` (how completely current documents were read) and `pages` (of them), `runs`, `failures`,
+    `document_history` (every row ever published up to the version), `published` (the current ones of these: documents,
+    entries and sessions), `entries` (live ones), `entry_history`, `decisions` and `sessions`.
     """
     connection = open_duckdb()
     filesystem_at(snapshot.layout.root).attach(connection)
@@ -76,7 +77,7 @@ def add_present(connection: Connection, present: Snapshot) -> None:
     """Add the view `present` to a connection: as `published`, but of another version of the corpus."""
     with reading():
         history = f"({scan_of(present, 'documents')})"
-        connection.execute(f"CREATE OR REPLACE VIEW present AS {_NEWEST.format(history=history)}")
+        connection.execute(f"CREATE OR REPLACE VIEW present AS {NEWEST.format(history=history)}")
 
 
 def readable(snapshot: Snapshot) -> Snapshot:
@@ -124,7 +125,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
     }
     scans = [f"CREATE TEMP VIEW {name} AS {scan_of(snapshot, table)}" for name, table in views.items()]
     texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
-    views_of_files = (texts, NOTES.format(notes="all_notes"), *ledger_views())
+    views_of_files = (texts, NOTES.format(notes="all_notes"), *quality_views("all_texts"), *ledger_views())
     return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in views_of_files)]
 
 
@@ -132,7 +133,8 @@ def _base_views(snapshot: Snapshot) -> list[str]:
     names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
     scans = [f"CREATE VIEW {name} AS {scan_of(snapshot, table)}" for table, name in names.items()]
     copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
-    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, NOTES.format(notes="all_notes"), *ledger_views()]
+    added = (NOTES.format(notes="all_notes"), *quality_views("all_texts"), *ledger_views())
+    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, *added]
 
 
 def _chunk_views(dimensions: Sequence[int]) -> list[str]:
@@ -158,13 +160,15 @@ def failing(table: Table, wrong: str) -> str:
 
 
 def _no_values(table: Table) -> str:
+    from parquetry.storage.lake import schema
+
     columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
     return ", ".join(columns)
 
 
 def scan(table: Table, files: Sequence[str]) -> str:
     """Return SQL of the rows of a table's files; without files, SQL of an empty table with its columns."""
-    if files and table not in schema.WIDENED:
+    if files and table not in WIDENED:
         return f"SELECT * FROM read_parquet({sql_list(files)})"
     none = f"SELECT {_no_values(table)} WHERE false"
     if not files:

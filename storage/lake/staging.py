@@ -27,7 +27,7 @@ from deltalake.exceptions import DeltaError
 from parquetry.errors import StorageError, first_line
 from parquetry.storage.files.durable import make_folder, replace, sync
 from parquetry.storage.files.full_disk import naming
-from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.layout import LOG, Layout, Table
 from parquetry.storage.lake.seals import sealed
 
 CHECKPOINT_EVERY = 25
@@ -35,7 +35,6 @@ CHECKPOINT_EVERY = 25
 ABANDONED_SECONDS = 3600
 """age in seconds after which a staging folder counts as left behind by a program that died"""
 _log = logging.getLogger("parquetry")
-_LOG = "_delta_log"
 COMMIT = re.compile(r"(\d{20})\.json")
 COPY = re.compile(r"(\d{20})\.json\.copy")
 """name of the second copy of the newest commit"""
@@ -88,14 +87,14 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
 
 def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
     """Write a commit to a copy of a table; return its file, synced, or None if none was made."""
-    known = set(_names(copy / _LOG))
+    known = set(_names(copy / LOG))
     write(str(copy))
-    new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
+    new = [name for name in _names(copy / LOG) if name not in known and COMMIT.fullmatch(name)]
     if not new:
         return None
     (name,) = new
     ready = copy / name
-    ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
+    ready.write_bytes(sealed((copy / LOG / name).read_bytes()))
     sync(ready)
     return ready
 
@@ -135,7 +134,7 @@ def make_checkpoint(layout: Layout, table: Table) -> None:
     log = Path(layout.log(table))
     with _copied(layout, table, None) as copy:
         DeltaTable(str(copy)).create_checkpoint()
-        made = copy / _LOG
+        made = copy / LOG
         newest = max(name for name in _names(made) if CHECKPOINT.fullmatch(name))
         digest = copy / checksum_name(newest)
         digest.write_text(hashlib.sha256((made / newest).read_bytes()).hexdigest())
@@ -204,10 +203,10 @@ def _copied(layout: Layout, table: Table, version: int | None) -> Iterator[Path]
     Path(layout.staging).mkdir(exist_ok=True)
     copy = Path(mkdtemp(prefix=f"{table}-", dir=layout.staging))
     try:
-        (copy / _LOG).mkdir()
+        (copy / LOG).mkdir()
         log = Path(layout.log(table))
         for name in needed(_names(log), version):
-            _lend(log / name, copy / _LOG / name)
+            _lend(log / name, copy / LOG / name)
         yield copy
     finally:
         shutil.rmtree(copy, ignore_errors=True)

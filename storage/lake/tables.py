@@ -8,8 +8,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from parquetry.storage.files.filesystem import filesystem_at, last_folder
-from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.lake import schema
+from parquetry.storage.files.layout import SCHEMA_VERSION, Layout, Table
 from parquetry.storage.lake.staging import commit_durably
 
 
@@ -56,11 +55,13 @@ def create_table(place: str, table: Table, options: dict[str, str] | None) -> No
     Raises:
         DeltaError, OSError: the table cannot be created.
     """
+    from parquetry.storage.lake import schema
+
     DeltaTable.create(
         place,
         schema=schema.SCHEMAS[table],
         mode="ignore",
         name=table,
-        description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
+        description=json.dumps({"parquetry_schema": SCHEMA_VERSION}),
         storage_options=options,
     )

@@ -8,6 +8,7 @@ from posixpath import basename
 
 from parquetry import ids
 from parquetry.errors import StorageError
+from parquetry.planning.compaction import MANY_FILES, SMALL_BYTES
 from parquetry.settings.sections import SearchSettings
 from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.connect import rolled_back
@@ -15,15 +16,16 @@ from parquetry.storage.database import Connection, tuples
 from parquetry.storage.entries.entry_checks import ENTRY_CHECKS
 from parquetry.storage.files.conditional_writes import probe
 from parquetry.storage.files.filesystem import FileInfo, filesystem_at
-from parquetry.storage.files.layout import ANSWERS, INDEX, PROBE, SERVICE, STAGING, TABLES, UPLOADS, Layout, Table
+from parquetry.storage.files.layout import ANSWERS, INDEX, LOG, PROBE, SERVICE, STAGING, TABLES, UPLOADS, Layout, Table
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.commits import open_table
+from parquetry.storage.lake.damaged_shards import readable_values
 from parquetry.storage.lake.file_faults import changed_files, whole_files
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.log_check import log_faults
-from parquetry.storage.lake.shards import readable_values
+from parquetry.storage.lake.replace_files import gave_way
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.lake.staging import commit_name
 from parquetry.storage.maintenance.findings import Finding, finding_of
@@ -135,6 +137,10 @@ def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSetti
         named = {basename(file) for file in snapshot.files[table]}
         lost = sorted(known & {entry.name for entry in present[table]} - named)
         if lost:
+            # What other files replaced is not lost; the index follows later.
+            replaced = gave_way(snapshot.layout, table)
+            lost = [name for name in lost if name not in replaced]
+        if lost:
             missing = f"{table}/_delta_log/{commit_name(open_table(snapshot.layout, table).version() + 1)}"
             what = f"{missing} is missing, or a later one: the search index has seen shards that no commit names"
             yield finding_of("missing-commit", what, lost)
@@ -177,14 +183,22 @@ def _secrets(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
     unnamed: list[tuple[str, int]] = []
+    replaced: list[tuple[str, int]] = []
     unfinished: list[str] = []
+    scattered: list[str] = []
     for table in TABLES:
         registered = {basename(file) for file in snapshot.files[table]}
-        for entry in present[table]:
-            if entry.name.endswith(".parquet") and entry.name not in registered:
-                unnamed.append((f"{table}/{entry.name}", entry.size))
-            elif entry.name.endswith(".unfinished"):
-                unfinished.append(f"{table}/{entry.name}")
+        left = [each for each in present[table] if each.name.endswith(".parquet") and each.name not in registered]
+        before = gave_way(snapshot.layout, table) if left else set()
+        for entry in left:
+            (replaced if entry.name in before else unnamed).append((f"{table}/{entry.name}", entry.size))
+        small = sum(entry.size < SMALL_BYTES for entry in present[table] if entry.name in registered)
+        scattered += [f"{small} of {table}"] if small >= MANY_FILES else []
+        unfinished += [f"{table}/{entry.name}" for entry in present[table] if entry.name.endswith(".unfinished")]
+    if replaced:
+        size = sum(size for _, size in replaced)
+        what = f"shards of {size:,} bytes gave way to others; `parquetry vacuum` deletes what no kept version needs"
+        yield finding_of("replaced", what, [name for name, _ in replaced], "note")
     if unnamed:
         size = sum(size for _, size in unnamed)
         what = f"shards of {size:,} bytes belong to no version; crashed runs left them, their vectors are used again"
@@ -192,17 +206,27 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
     if unfinished:
         what = "files were being written when a run ended; they can be deleted once no run is going on"
         yield finding_of("unfinished", what, unfinished, "note")
+    if scattered:
+        what = "tables have many small files, which slow down their readers; `parquetry compact` writes them together"
+        yield finding_of("small-files", what, scattered, "note")
     strangers = sorted(_strangers(snapshot.layout, present))
     if strangers:
         yield finding_of("unknown-file", "files do not belong to the corpus", strangers, "note")
 
 
 def _strangers(layout: Layout, present: Present) -> Iterator[str]:
-    own = {ANSWERS, UPLOADS, *TABLES, *((INDEX, STAGING, SERVICE) if layout.is_local else (PROBE,))}
+    own = {
+        ANSWERS,
+        UPLOADS,
+        "retention",
+        "migrations",
+        *TABLES,
+        *((INDEX, STAGING, SERVICE) if layout.is_local else (PROBE,)),
+    }
     yield from (entry.name for entry in filesystem_at(layout.root).entries(layout.root) if entry.name not in own)
     for table in TABLES:
         for entry in present[table]:
-            if entry.name != "_delta_log" and not entry.name.endswith((".parquet", ".unfinished")):
+            if entry.name != LOG and not entry.name.endswith((".parquet", ".unfinished")):
                 yield f"{table}/{entry.name}"
 
 

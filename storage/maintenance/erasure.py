@@ -9,10 +9,9 @@ are removed, too.
 from __future__ import annotations
 
 import posixpath
-import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,20 +19,25 @@ from pathlib import Path
 import pyarrow as pa
 
 from parquetry.errors import IndexNotWritten, PublishConflict
+from parquetry.ids import owner_folder
 from parquetry.model import SESSION_TYPE, DocumentRow
 from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, reading, rows, sql_list, sql_string, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Table, entries_shard_name, holds_entries, shard_name
+from parquetry.storage.files.layout import Table, entries_shard_name, holds_entries, run_of, shard_name
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.answers import Answers
+from parquetry.storage.lake.batches import BatchRecords
 from parquetry.storage.lake.damage import check_written
+from parquetry.storage.lake.kept_versions import kept_documents
 from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.lake.migrations import read_migrations
 from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.lake.replace_files import gave_way, replace_files
+from parquetry.storage.lake.retention import read_retention
 from parquetry.storage.lake.shards import Shard, write_shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.maintenance.erased_rows import (
@@ -50,7 +54,6 @@ from parquetry.storage.replaced_files import reread
 
 LONGEST_RUN = timedelta(days=1)
 """age up to which files of a run without a known end are kept, because the run may still be going on"""
-_RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
 _FILE = "file_of_row"
 _REVISED: tuple[Table, ...] = ("texts", "chunks", "notes")
 
@@ -137,6 +140,8 @@ class _Eraser:
         return self._done
 
     def _delete_answers(self) -> None:
+        # First, so that no run stores an answer that a batch brings meanwhile.
+        BatchRecords(self._lake.layout).forget(owner_folder(self._user))
         folder = Answers(self._lake.layout).folder(self._user)
         for entry in self._files.entries(folder):
             self._files.delete(posixpath.join(folder, entry.name))
@@ -178,13 +183,20 @@ class _Eraser:
 
     def _collect_revisions(self, connection: Connection, snapshot: Snapshot, table: Table) -> None:
         """Create the table of the revisions to delete from a table."""
-        named = {revision for (revision,) in tuples(connection, "SELECT DISTINCT revision FROM document_history")}
+        migration = read_migrations(self._lake.layout).active
+        mask = migration.mask if migration else 0
+        # Candidates of a migration that is being built stay with the revisions that they are of.
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE named_revisions AS SELECT DISTINCT revision FROM document_history
+            UNION SELECT xor(revision, {mask}::BIGINT) FROM document_history"""
+        )
+        named = {revision for (revision,) in tuples(connection, "SELECT revision FROM named_revisions")}
         erased, left = self._revisions - named, set[str]()
         if snapshot.files[table]:
             held = tuples(
                 connection,
                 f"""SELECT DISTINCT {_FILE}, revision FROM {_scan(snapshot.files[table])}
-                ANTI JOIN document_history USING (revision)""",
+                ANTI JOIN named_revisions USING (revision)""",
             )
             for file, revision in held:
                 if revision in erased:
@@ -263,12 +275,25 @@ class _Eraser:
             folder = self._lake.layout.table(table)
             named = {posixpath.basename(file) for file in snapshot.files[table]}
             left = gave_way(self._lake.layout, table) - named
+            if table == "documents":
+                named |= self._of_others(left)
             for entry in self._files.entries(folder):
                 unnamed = not entry.is_folder and entry.name not in named
                 if unnamed and (entry.name in left or self._ended(entry.name)):
                     self._files.delete(posixpath.join(folder, entry.name))
                     self._done.files_deleted += 1
                     self._done.bytes_deleted += entry.size
+
+    def _of_others(self, left: Set[str]) -> set[str]:
+        """Return the replaced files of `documents` from which a kept version is read, without rows of the user."""
+        kept = left & kept_documents(self._lake, read_retention(self._lake.layout)) if left else left
+        there = {entry.name for entry in self._files.entries(self._lake.layout.table("documents"))} & kept
+        if not there:
+            return set()
+        files = [self._lake.layout.shard("documents", name) for name in sorted(there)]
+        with self._connected(self._lake.snapshot()) as connection, reading():
+            found = tuples(connection, f"SELECT DISTINCT {_FILE} FROM {_scan(files)} WHERE {OWN_DOCUMENT}")
+        return there - {posixpath.basename(file) for (file,) in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +305,11 @@ class _Ended:
     now: datetime
 
     def __call__(self, name: str) -> bool:
-        run = _RUN_ID.match(name)
+        run = run_of(name)
         if run is None:
             return False
-        begun = datetime.strptime(run[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-        return run[0] in self.known or self.now - begun > LONGEST_RUN
+        identity, began = run
+        return identity in self.known or self.now - began > LONGEST_RUN
 
 
 def _scan(files: Sequence[str]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from posixpath import basename
 from typing import Any
 
+from parquetry.planning.compaction import SMALL_BYTES
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, rows, tuples
 from parquetry.storage.files.filesystem import FileInfo, filesystem_at
 from parquetry.storage.files.layout import TABLES, Table
 from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.lake.batches import BatchRecords, OpenBatch
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.snapshot_views import connect_snapshot
@@ -39,8 +42,14 @@ class TableSize:
     """number of Parquet files, including those that no version names any more"""
     bytes: int
     """bytes of these files"""
+    small_files: int
+    """number of files of the newest version that a compaction would write together"""
+    unnamed_bytes: int
+    """bytes of the files that the newest version does not name"""
+    log_files: int
+    """number of files of the log"""
     log_bytes: int
-    """bytes of the commits"""
+    """bytes of the log"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ class Overview:
     answers_bytes: int
     """bytes of the cached answers of language models"""
     index: IndexSize | None
+    batches: tuple[OpenBatch, ...]
+    """batches that are on their way at services"""
 
 
 def overview_of(lake: Lake, settings: SearchSettings) -> Overview:
@@ -105,6 +116,7 @@ def overview_of(lake: Lake, settings: SearchSettings) -> Overview:
             tables=tuple(_size(snapshot, table) for table in TABLES),
             answers_bytes=_bytes_below(snapshot, snapshot.layout.answers),
             index=_index(snapshot, settings),
+            batches=tuple(BatchRecords(snapshot.layout).open()),
         )
 
 
@@ -133,7 +145,16 @@ def _size(snapshot: Snapshot, table: Table) -> TableSize:
     layout = snapshot.layout
     shards = [entry for entry in _entries(snapshot, layout.table(table)) if entry.name.endswith(".parquet")]
     log = _entries(snapshot, layout.log(table))
-    return TableSize(table, len(shards), sum(each.size for each in shards), sum(each.size for each in log))
+    named = {basename(file) for file in snapshot.files[table]}
+    return TableSize(
+        table,
+        files=len(shards),
+        bytes=sum(each.size for each in shards),
+        small_files=sum(each.name in named and each.size < SMALL_BYTES for each in shards),
+        unnamed_bytes=sum(each.size for each in shards if each.name not in named),
+        log_files=len(log),
+        log_bytes=sum(each.size for each in log),
+    )
 
 
 def _entries(snapshot: Snapshot, folder: str) -> list[FileInfo]:

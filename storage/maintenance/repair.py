@@ -34,13 +34,14 @@ from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import spaces_of
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.commits import open_table
+from parquetry.storage.lake.damaged_shards import faulty_columns, is_whole
 from parquetry.storage.lake.file_faults import unusable_files
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.ledger import write_decisions
 from parquetry.storage.lake.replace_files import replace_files
 from parquetry.storage.lake.rewrite import run_row
-from parquetry.storage.lake.shards import Shard, StoredText, faulty_columns, is_whole, structure_json, write_shard
+from parquetry.storage.lake.shards import Shard, StoredText, structure_json, write_shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot, scan
 from parquetry.storage.maintenance.old_secrets import secret_steps
 from parquetry.storage.maintenance.repair_log import Step, log_steps, named_documents

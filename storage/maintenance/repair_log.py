@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
 from parquetry.plural import counted
 from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import sha256_of
-from parquetry.storage.files.layout import TABLES, Layout, Table
+from parquetry.storage.files.layout import LOG, TABLES, Layout, Table, is_compacted
 from parquetry.storage.lake.commits import SHARDS
+from parquetry.storage.lake.damaged_shards import faulty_columns, is_whole
+from parquetry.storage.lake.lineage import replaced_by
 from parquetry.storage.lake.log_check import log_faults, whole_copy
 from parquetry.storage.lake.seals import sealed
-from parquetry.storage.lake.shards import faulty_columns, is_whole
-from parquetry.storage.lake.staging import COMMIT, checksum_name, commit_name, number_of
+from parquetry.storage.lake.staging import CHECKPOINT, COMMIT, checksum_name, commit_name, number_of
 from parquetry.storage.lake.tables import create_table
 from parquetry.storage.maintenance.salvage import Salvage
 
@@ -58,18 +60,20 @@ class _Log:
     def __post_init__(self) -> None:
         folder = Path(self.layout.log(self.table))
         for each in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if not COMMIT.fullmatch(each.name):
-                continue
-            self.newest = max(self.newest, number_of(each.name))
-            if each.name not in self.bad:
-                self._read(number_of(each.name), each.read_bytes())
+            if COMMIT.fullmatch(each.name):
+                self.newest = max(self.newest, number_of(each.name))
+                if each.name not in self.bad:
+                    self._read(number_of(each.name), map(json.loads, each.read_bytes().splitlines()))
+            # Commits below a checkpoint may be gone.
+            elif CHECKPOINT.fullmatch(each.name) and each.name not in self.bad:
+                actions = pq.read_table(each, columns=["add", "txn"]).to_pylist()
+                self._read(number_of(each.name), actions)
 
-    def _read(self, number: int, content: bytes) -> None:
-        for line in content.splitlines():
-            action: dict[str, Any] = json.loads(line)
-            if "add" in action:
-                self.named.add(action["add"]["path"])
-            if "txn" in action:
+    def _read(self, number: int, actions: Iterable[dict[str, Any]]) -> None:
+        for action in actions:
+            if action.get("add"):
+                self.named.add(unquote(action["add"]["path"]))
+            if action.get("txn"):
                 namespace = action["txn"]["appId"].removeprefix("ns:")
                 self.sequences.setdefault(number, {})[namespace] = action["txn"]["version"]
 
@@ -158,6 +162,12 @@ def _documents_steps(
         else:
             fitting = unnamed
         before = _before(log, number)
+        # A compaction is no publish: it is recognised by the record of its run, or by the index.
+        compacted = [name for name in fitting if is_compacted(name) and fitting is not unnamed]
+        if compacted:
+            unnamed = [name for name in unnamed if name not in compacted]
+            yield _step(log, number, compacted)
+            continue
         chosen = [name for name in fitting if _follows(log, name, before)]
         if len(chosen) > 1:
             yield Step(
@@ -240,7 +250,7 @@ def _first(table: Table) -> bytes:
     """Return the commit that creates a table."""
     with TemporaryDirectory() as place:
         create_table(place, table, None)
-        return (Path(place) / "_delta_log" / commit_name(0)).read_bytes().rstrip(b"\n") + b"\n"
+        return (Path(place) / LOG / commit_name(0)).read_bytes().rstrip(b"\n") + b"\n"
 
 
 def _joined(log: _Log, names: Sequence[str], *, opening: bool) -> bytes:
@@ -259,7 +269,10 @@ def _joined(log: _Log, names: Sequence[str], *, opening: bool) -> bytes:
         stats = json.dumps({"numRecords": pq.read_metadata(path).num_rows})
         add = {"path": name, "partitionValues": {}, "size": path.stat().st_size}
         lines.append({"add": {**add, "modificationTime": moment, "dataChange": True, "stats": stats}})
-        if log.table == "documents":
+        # Without these, the rows of a compaction would be there twice.
+        gone = sorted(replaced_by(str(path)) - {line["remove"]["path"] for line in lines if "remove" in line})
+        lines += [{"remove": {"path": old, "deletionTimestamp": moment, "dataChange": True}} for old in gone]
+        if log.table == "documents" and not is_compacted(name):
             counts = _sequences(log, name)
             lines += [{"txn": {"appId": f"ns:{space}", "version": count}} for space, count in sorted(counts.items())]
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()

@@ -21,6 +21,7 @@ from parquetry.storage.index.build import read_state
 from parquetry.storage.index.open_index import attach, attached, build
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.quality_views import quality_views
 from parquetry.storage.lake.snapshot_views import NOTES, connect_snapshot, scan
 from parquetry.storage.search.filters import Filters, select_visible
 from parquetry.storage.search.locked import lock
@@ -123,7 +124,8 @@ def _build(connection: Connection, snapshot: Snapshot, filters: Filters, languag
             )
             connection.execute(_TEXTS)
             connection.execute(f"CREATE TABLE parts.notes AS {scan('notes', visible.files['notes'])}")
-            connection.execute(NOTES.format(notes="parts.notes"))
+            for view in (NOTES.format(notes="parts.notes"), *quality_views("parts.texts")):
+                connection.execute(view)
 
 
 def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:

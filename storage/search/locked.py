@@ -19,7 +19,8 @@ from parquetry.errors import StorageError, first_line
 from parquetry.storage.database import Connection, QueryError, sql_list
 from parquetry.storage.files.filesystem import LocalFilesystem, filesystem_at
 from parquetry.storage.files.layout import TABLES
-from parquetry.storage.lake.lake import ReadableFiles, Snapshot
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.table_files import TableFiles
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -47,12 +48,13 @@ def lent(connection: Connection, snapshot: Snapshot) -> Snapshot:
         filesystem_at(snapshot.layout.root).attach(connection)
         return snapshot
     connection.register_filesystem(_local())
+    damaged = snapshot.damaged
     files = {
         table: tuple(f"{_SCHEME}://{file}" for file in snapshot.files[table])
         for table in TABLES
-        if table not in snapshot.damaged
+        if table not in damaged
     }
-    return replace(snapshot, files=ReadableFiles(files, snapshot.damaged))
+    return replace(snapshot, files=TableFiles(files).without(damaged))
 
 
 def files_of(snapshot: Snapshot) -> list[str]:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from parquetry.ids import chunk_id
 from parquetry.model import ENTRY_TYPE
@@ -18,12 +19,15 @@ from parquetry.ranking.fusion import by_rank, convex, reciprocal_rank
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.vector_memory import IndexMemory
+from parquetry.storage.index.ranking import IDENTITY_SHARE
+from parquetry.storage.search.explanation import Explanation
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.query_words import words_of
 from parquetry.storage.search.visible import Visible
 from parquetry.storage.search.visible_index import NOTHING, IndexInFile, Scored, Vector, VisibleIndex
-from parquetry.storage.search.visible_memory import IndexInMemory
+
+if TYPE_CHECKING:
+    from parquetry.storage.index.vector_memory import IndexMemory
 
 Mode = Literal["hybrid", "vector", "text"]
 LOOKAHEAD = 10
@@ -52,6 +56,8 @@ class Hit:
     """0 to 1, comparable across searches; None until it is assessed"""
     evidence: Mapping[str, float] = field(default_factory=dict)
     """values that the relevance was computed from, by signal"""
+    identity: float | None = None
+    """part of the score on the keyword side that its document's identity adds; None if that side missed it"""
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:
@@ -72,31 +78,14 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-@dataclass
-class Explanation:
-    """Details of a search. Counts only what the caller may see."""
-
-    documents: int
-    chunks: int
-    vectors: str | None = None
-    """`exact` or `two-stage`; None if no vectors were compared"""
-    vector_candidates: int = 0
-    """number of chunks whose vectors were compared exactly"""
-    terms: dict[str, int] = field(default_factory=dict)
-    """stems searched for, with the number of visible chunks that hold each"""
-    ignored: tuple[str, ...] = ()
-    """stop words of the query"""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """time in seconds by stage"""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     """A chunk in the list of a side."""
 
     chunk: int
     doc: int
     score: float
+    identity: float = 0.0
+    """part of the score that the document's identity adds"""
 
 
 class Searcher:
@@ -125,11 +114,7 @@ class Searcher:
         self._settings = settings or SearchSettings()
         self.language = read_state(connection).language
         self._visible = Visible(connection, filters or Filters())
-        self._index: VisibleIndex = (
-            IndexInFile(connection, self._visible)
-            if memory is None
-            else IndexInMemory(memory, connection, self._visible)
-        )
+        self._index = _index_of(connection, self._visible, memory)
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
         self.weights: Mapping[str, float] = {}
         """stems of the last query with their weights, those that no visible chunk holds included; empty if the keyword
@@ -322,24 +307,22 @@ class Searcher:
             return NOTHING
         self.explanation.terms = counts
         weights = {
-            term: rarity[terms[term]] * (own.get(terms[term], 0.0) + earlier.get(terms[term], 0.0))
-            for term in sorted(holding)
+            term: rarity[stem] * (own.get(stem, 0.0) + earlier.get(stem, 0.0)) for term, stem in sorted(terms.items())
         }
-        return self._index.text_scores(weights, self.mean_length)
+        held = {term: weight for term, weight in weights.items() if term in holding}
+        found = self._index.text_scores(held, self.mean_length)
+        identities = IDENTITY_SHARE * self._index.identity_scores(weights, found.docs)
+        return replace(found, scores=found.scores + identities, identities=identities)
 
     def _best(self, found: Scored, depth: int) -> list[_Ranked]:
         """Return the list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
 
         Ties are determined here rather than in SQL, where planning would take longer than all the rest.
         """
-        chunk, doc, score = found.chunks, found.docs, found.scores
-        if len(score) > depth:
-            kept = score >= np.partition(score, -depth)[-depth]
-            chunk, doc, score = chunk[kept], doc[kept], score[kept]
-        order = np.argsort(-score, kind="stable")
-        ranked = [
-            _Ranked(*values) for values in zip(*(each[order].tolist() for each in (chunk, doc, score)), strict=True)
-        ]
+        score = found.scores
+        order = np.argsort(-score, kind="stable") if len(score) <= depth else _best_order(score, depth)
+        columns = [each for each in (found.chunks, found.docs, score, found.identities) if each is not None]
+        ranked = list(map(_Ranked, *(each[order].tolist() for each in columns)))
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
         if not tied:
             return ranked
@@ -369,6 +352,7 @@ class Searcher:
         chosen = {chunk: score for chunk, score in ranked if score >= last}
         scores = {name: {each.chunk: each.score for each in side} for name, side in sides.items()}
         ranks = {name: {each.chunk: i for i, each in enumerate(side, 1)} for name, side in sides.items()}
+        identities = {each.chunk: each.identity for each in sides["text"]}
         found = sorted(
             self._rows(list(chosen)),
             key=lambda row: (-chosen[row["chunk"]], row["document_id"], row["chunk_index"]),
@@ -383,6 +367,7 @@ class Searcher:
                     {name: side[chunk] for name, side in scores.items() if chunk in side},
                     row,
                     {name: side[chunk] for name, side in ranks.items() if chunk in side},
+                    identity=identities.get(chunk),
                 )
             )
         return hits
@@ -394,3 +379,18 @@ class Searcher:
         for row in found:
             for document in documents[row.pop("doc")]:
                 yield {"chunk_id": chunk_id(document["document_id"], row["chunk_index"]), **document, **row}
+
+
+def _index_of(connection: Connection, visible: Visible, memory: IndexMemory | None) -> VisibleIndex:
+    if memory is None:
+        return IndexInFile(connection, visible)
+    # A single search reads the file only, and does without the modules of the copy in memory.
+    from parquetry.storage.search.visible_memory import IndexInMemory
+
+    return IndexInMemory(memory, connection, visible)
+
+
+def _best_order(scores: npt.NDArray[np.float64], depth: int) -> npt.NDArray[np.int64]:
+    """Return the places of the best `depth` scores, and of all that tie with the last, best first."""
+    kept = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
+    return kept[np.argsort(-scores[kept], kind="stable")]

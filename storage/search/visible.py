@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from parquetry.storage.database import Connection, reading, rows, tuples
-from parquetry.storage.index.vector_memory import DOCUMENT_COLUMNS
+from parquetry.storage.index.hit_columns import DOCUMENT_COLUMNS
 from parquetry.storage.search.filters import Filters, select_visible
+from parquetry.storage.search.visible_documents import VisibleDocuments, read_visible_documents
 
 RELATION = "visible"
 """table `(doc, copies)` of the revisions that may answer, `copies` being the number of documents of each"""
@@ -39,7 +41,7 @@ class Visible:
         self._connection = connection
         # Rows are identified by rowid, which is faster to compare than their id.
         placed = "(SELECT *, rowid AS place FROM parts.documents) AS documents"
-        select_visible(connection, filters, placed, ("doc", "place"), "visible_documents")
+        select_visible(connection, filters, placed, ("doc", "place", "number"), "visible_documents")
         with reading():
             connection.execute(
                 f"""CREATE OR REPLACE TEMP TABLE {RELATION} AS
@@ -67,6 +69,16 @@ class Visible:
         self.whole = not dead and self.documents == revisions == known
         """True if every posting belongs to exactly one visible document, so that no join is needed"""
 
+    @cached_property
+    def listed(self) -> VisibleDocuments:
+        """The visible documents as arrays; they are read when they are first needed."""
+        return read_visible_documents(self._connection)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held in memory, outside of temporary tables."""
+        return self.listed.bytes if "listed" in vars(self) else 0
+
     def namespaces_of(self, embedder: str) -> list[str]:
         """Return the namespaces of the visible documents that a model embedded."""
         found = tuples(
@@ -93,10 +105,8 @@ class Visible:
 
     def _rows(self, columns: str, docs: Collection[int]) -> list[dict[str, Any]]:
         # Numbers in the text of a statement would be compared one by one.
-        chosen = "SELECT unnest($1::INTEGER[])"
         return rows(
             self._connection,
-            f"""SELECT {columns} FROM parts.documents
-            WHERE rowid IN (SELECT place FROM visible_documents WHERE doc IN ({chosen}))""",
-            [sorted(docs)],
+            f"SELECT {columns} FROM parts.documents WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+            [self.listed.rowids_of(docs).tolist()],
         )

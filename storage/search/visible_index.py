@@ -10,9 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, reading, rows, sql_string, tuples
-from parquetry.storage.index.ranking import candidates, distance, frequencies, text_scores, vector_scores
+from parquetry.storage.index.hit_columns import CHUNK_COLUMNS
+from parquetry.storage.index.ranking import (
+    candidates,
+    distance,
+    frequencies,
+    identity_parts,
+    text_scores,
+    vector_scores,
+)
 from parquetry.storage.index.signatures import query_signature, signature_columns
-from parquetry.storage.index.vector_memory import CHUNK_COLUMNS
 from parquetry.storage.search.visible import RELATION, Visible
 
 Vector = npt.NDArray[np.float32]
@@ -37,6 +44,8 @@ class Scored:
     """`exact` or `two-stage`; None on the keyword side"""
     compared: int = 0
     """number of chunks whose vectors were compared exactly"""
+    identities: npt.NDArray[np.float64] | None = None
+    """share of each score that is the document's identity; None on the vector side"""
 
 
 NOTHING = Scored(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))
@@ -80,6 +89,14 @@ class VisibleIndex(Protocol):
             mean: mean length of the visible chunks, in tokens.
         """
 
+    def identity_scores(self, weights: Mapping[int, float], docs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Return the score of the best identity among the visible documents of each of some revisions.
+
+        Args:
+            weights: as for `text_scores`, with the terms that no visible chunk holds.
+            docs: [n] visible revisions; may repeat.
+        """
+
     def chunk_rows(self, chunks: Sequence[int]) -> list[dict[str, Any]]:
         """Return the columns to show of chunks, in no order."""
 
@@ -103,9 +120,12 @@ class IndexInFile:
     def __init__(self, connection: Connection, visible: Visible) -> None:
         self._connection = connection
         self._visible = visible
-        self.bytes = 0
         self.documents_of = visible.documents_of
         self.first_documents = visible.first_documents
+
+    @property
+    def bytes(self) -> int:
+        return self._visible.bytes
 
     def nearest(self, vector: Vector, embedder: str, depth: int) -> Scored:
         space = self._visible.spaces[embedder]
@@ -154,12 +174,17 @@ class IndexInFile:
     def holding(self, terms: Collection[int]) -> dict[int, int]:
         if not terms:
             return {}
-        return dict(tuples(self._connection, frequencies(", ".join(map(str, terms)), self._restriction)))
+        listed = f"SELECT unnest([{', '.join(map(str, terms))}]) AS term"
+        return dict(tuples(self._connection, frequencies(listed, self._restriction)))
 
     def text_scores(self, weights: Mapping[int, float], mean: float) -> Scored:
-        listed = ", ".join(f"({term}, {weight!r})" for term, weight in weights.items())
-        sql = text_scores(f"(VALUES {listed}) AS weights(term, weight)", str(mean), self._restriction)
-        return self._scored(sql, [])
+        return self._scored(text_scores(_values(weights), str(mean), self._restriction), [])
+
+    def identity_scores(self, weights: Mapping[int, float], docs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        with reading():
+            found = self._connection.execute(identity_parts(_values(weights))).fetchnumpy()
+        numbers, parts = np.asarray(found["document"]), np.asarray(found["part"])
+        return self._visible.listed.identity_scores(numbers, parts, docs)
 
     @property
     def _restriction(self) -> str | None:
@@ -172,3 +197,9 @@ class IndexInFile:
             f"SELECT {CHUNK_COLUMNS} FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
             [list(chunks)],
         )
+
+
+def _values(weights: Mapping[int, float]) -> str:
+    """Return a relation `(term, weight)`."""
+    listed = ", ".join(f"({term}, {weight!r})" for term, weight in weights.items())
+    return f"(SELECT * FROM (VALUES {listed}) AS given(term, weight))"

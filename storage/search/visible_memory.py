@@ -76,16 +76,6 @@ class _Seen:
             asked = min(total, 2 * asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """The visible documents of each revision."""
-
-    docs: npt.NDArray[Any]
-    """[documents]: number of the revision, ascending"""
-    rowids: npt.NDArray[Any]
-    """[documents]: rowid of the document"""
-
-
 class IndexInMemory:
     """An index in memory. What is not held there is read by SQL.
 
@@ -104,8 +94,7 @@ class IndexInMemory:
         with reading():
             self._copies = self._read_copies()
             """int32[revisions + 1]: number of visible documents of each revision; the last, of NONE, is 0"""
-            found = connection.execute("SELECT doc, place FROM visible_documents ORDER BY ALL").fetchnumpy()
-        self._places = _Places(np.asarray(found["doc"]), np.asarray(found["place"]))
+        self._listed = visible.listed
 
     def _read_copies(self) -> npt.NDArray[np.int32]:
         found = self._connection.execute(f"SELECT doc, copies FROM {RELATION}").fetchnumpy()
@@ -117,8 +106,7 @@ class IndexInMemory:
     @property
     def bytes(self) -> int:
         """Bytes that are held for this caller alone."""
-        arrays = (self._copies, self._places.docs, self._places.rowids)
-        return sum(array.nbytes for array in arrays) + sum(seen.bytes for seen in self._seen.values())
+        return self._listed.bytes + self._copies.nbytes + sum(seen.bytes for seen in self._seen.values())
 
     # --- vectors
 
@@ -182,6 +170,12 @@ class IndexInMemory:
             return self._file.text_scores(weights, mean)
         return Scored(*postings.scores(weights, mean, self._restriction))
 
+    def identity_scores(self, weights: Mapping[int, float], docs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        identities = self._memory.identities
+        if identities is None:
+            return self._file.identity_scores(weights, docs)
+        return self._listed.identity_scores(*identities.parts(weights), docs)
+
     @property
     def _restriction(self) -> npt.NDArray[np.int32] | None:
         return None if self._visible.whole else self._copies
@@ -195,7 +189,7 @@ class IndexInMemory:
         if self._memory.documents is None:
             return self._file.documents_of(docs)
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for row in self._memory.documents.of(self._places_of(docs).tolist()):
+        for row in self._memory.documents.of(self._listed.rowids_of(docs).tolist()):
             found[row.pop("doc")].append(row)
         return found
 
@@ -203,15 +197,9 @@ class IndexInMemory:
         if self._memory.documents is None:
             return self._file.first_documents(docs)
         lowest: dict[int, str] = {}
-        for row in self._memory.documents.values(self._places_of(docs), ("doc", "document_id")) if docs else ():
+        for row in self._memory.documents.values(self._listed.rowids_of(docs), ("doc", "document_id")) if docs else ():
             lowest[row["doc"]] = min(row["document_id"], lowest.get(row["doc"], row["document_id"]))
         return lowest
-
-    def _places_of(self, docs: Collection[int]) -> npt.NDArray[Any]:
-        """Return the rowids of the visible documents that have one of some revisions."""
-        held, wanted = self._places, np.array(sorted(docs), np.int64)
-        starts, ends = np.searchsorted(held.docs, wanted), np.searchsorted(held.docs, wanted, side="right")
-        return np.concatenate([held.rowids[:0], *(held.rowids[a:b] for a, b in zip(starts, ends, strict=True))])
 
 
 def _inverse_norms(seen: _Seen) -> npt.NDArray[np.float64]:

@@ -16,7 +16,6 @@ from typing import Any, cast
 import duckdb
 
 from parquetry.errors import SettingsError
-from parquetry.storage.lake import schema
 
 LONGEST = 10_000
 """maximum number of characters of an expression"""
@@ -195,6 +194,8 @@ def _columns(node: Any, lambdas: frozenset[str] = frozenset(), depth: int = 0) -
 
 
 def _column(path: Sequence[str], lambdas: frozenset[str]) -> Iterator[str]:
+    from parquetry.storage.lake import schema
+
     *table, name = (part.lower() for part in path)
     if not table and name in lambdas:
         return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from parquetry.embed.base import Vectors
 from parquetry.errors import ServiceRefused, TransientError, Verdict
 from parquetry.model import DocumentRow, Extraction, Note
 from parquetry.planning.batches import Batch
+from parquetry.planning.costs import Cost, shared, summed, total_usd
 from parquetry.planning.outage import Key, Lost, lost_to
 from parquetry.planning.report import Work
 from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
@@ -34,6 +36,8 @@ from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
 
 log = logging.getLogger("parquetry")
+Owner = tuple[str, str]
+"""namespace and name of a source"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class BatchReport:
     """documents not processed because a service failed"""
     held: int = 0
     """number of documents left unchanged because the budget is reached"""
+    costs: tuple[Cost, ...] = ()
+    """costs by source and purpose"""
+    awaited: frozenset[Key] = frozenset()
+    """documents left unchanged because vectors of theirs are on their way"""
 
 
 def document_batches(run: DocumentRun) -> BatchHandler[Batch, BatchReport]:
@@ -100,8 +108,7 @@ def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
                 shards = (*shards, write_notes(run.lake.layout, name, stats.notes, run.stamp))
     nothing = [document for document in documents if document.prepared is None and document.held is None]
     rows.extend(_refused_rows(nothing, run))
-    price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
-    described = stats.description_cost_usd
+    costs = summed((*_embedding_costs(embedded, model), *stats.descriptions))
     work = Work(
         chunks_written=sum(
             len(revision.chunks)
@@ -112,12 +119,13 @@ def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
         chunks_reused=embedded.reused,
         bytes_read=stats.bytes_read,
         tokens=embedded.tokens_paid,
-        description_tokens=stats.description_tokens,
-        cost_usd=None if price is None or described is None else embedded.tokens_paid * price / 1e6 + described,
+        description_tokens=sum(cost.tokens for cost in stats.descriptions),
+        cost_usd=total_usd(costs),
     )
-    held = sum(document.held is not None for document in documents)
+    held = sum(document.held is not None and not document.is_awaited for document in documents)
+    awaited = frozenset(_key(document) for document in documents if document.is_awaited)
     notes, lost = tuple(stats.notes), _lost(documents)
-    return BatchReport(batch.number, tuple(rows), shards, work, notes, stats.seconds, lost, held)
+    return BatchReport(batch.number, tuple(rows), shards, work, notes, stats.seconds, lost, held, costs, awaited)
 
 
 def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchReport:
@@ -136,11 +144,11 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
 
 
 def _lost(documents: Sequence[ReadDocument]) -> dict[Key, Lost]:
-    return {
-        (document.change.namespace, document.change.document_id): document.lost
-        for document in documents
-        if document.lost is not None
-    }
+    return {_key(document): document.lost for document in documents if document.lost is not None}
+
+
+def _key(document: ReadDocument) -> Key:
+    return document.change.namespace, document.change.document_id
 
 
 # --- embed
@@ -156,6 +164,8 @@ class _Embedded:
     computed: int
     reused: int
     tokens_paid: int
+    owners: Mapping[Owner, int]
+    """source of the first document with each computed text -> tokens of these texts"""
 
 
 def _revision(document: ReadDocument, run: DocumentRun) -> tuple[int, list[str], list[str]]:
@@ -184,20 +194,30 @@ def _embed(
     """Look up existing vectors, and compute each missing one once."""
     hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
     by_hash: dict[str, str] = {}
-    for keys, (_, _, inputs) in zip(hashes, revisions, strict=True):
+    patient: dict[str, Owner] = {}
+    for document, keys, (_, _, inputs) in zip(documents, hashes, revisions, strict=True):
         by_hash.update(zip(keys, inputs, strict=True))
-    obtained = run.vectors_of(model).obtain(by_hash)
+        if not document.is_described:
+            for key in keys:
+                patient.setdefault(key, (document.change.namespace, document.change.source))
+    obtained = run.vectors_of(model).obtain(by_hash, patient)
     if obtained.unpaid:
         run.out_of_budget(model)
     result: list[RevisionChunks] = []
     rows: list[Vectors] = []
+    owners: Counter[Owner] = Counter()
+    computed = set(obtained.computed)
     for document, (revision, texts, _), keys in zip(documents, revisions, hashes, strict=True):
         chunks = _prepared(document).chunks
+        mine = computed.intersection(keys)
+        owners[document.change.namespace, document.change.source] += sum(obtained.by_hash[key].tokens for key in mine)
+        computed -= mine
         unpaid = [obtained.unpaid[key] for key in keys if key in obtained.unpaid]
-        if unpaid:
-            document.held = unpaid[0]
+        document.is_awaited = not unpaid and not obtained.awaited.isdisjoint(keys)
+        if unpaid or document.is_awaited:
+            document.held = unpaid[0] if unpaid else "a batch is on its way"
             # Chunks that were paid for are stored nevertheless, so that the next run finds their vectors.
-            paid = [place for place, key in enumerate(keys) if key not in obtained.unpaid]
+            paid = [place for place, key in enumerate(keys) if key in obtained.by_hash]
             chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
             keys = [keys[place] for place in paid]
         without = sorted({obtained.refused[key] for key in keys if key in obtained.refused})
@@ -207,7 +227,15 @@ def _embed(
         rows.extend(obtained.by_hash[key].vector for key in keys)
         result.append(RevisionChunks(revision, chunks, texts, [obtained.by_hash[key].tokens for key in keys], keys))
     vectors = np.array(rows, np.float32).reshape(len(rows), model.open().dimension)
-    return _Embedded(result, vectors, len(obtained.computed), len(rows) - len(obtained.computed), obtained.tokens_paid)
+    reused = len(rows) - len(obtained.computed)
+    return _Embedded(result, vectors, len(obtained.computed), reused, obtained.tokens_paid, owners)
+
+
+def _embedding_costs(embedded: _Embedded, model: Model) -> Iterator[Cost]:
+    """Yield what embedding a batch cost, by source."""
+    price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
+    for (namespace, source), tokens in shared(embedded.tokens_paid, embedded.owners).items():
+        yield Cost(namespace, source, "embed", tokens, None if price is None else tokens * price / 1e6)
 
 
 # --- store
@@ -227,7 +255,7 @@ def _store(
         vectors, first = embedded.vectors[first:last], last
         if document.held is not None:
             continue
-        means.append(_document_vector(vectors, revision.tokens))
+        means.append(document_vector(vectors, revision.tokens))
         handed_in = document.change.item is not None and document.change.item.submission is not None
         texts.append(stored_text(revision.revision, _prepared(document).extraction, with_metadata=handed_in))
         rows.append(_processed_row(document, revision, model, run))
@@ -240,7 +268,7 @@ def _store(
     return shards, rows
 
 
-def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
+def document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
     """Return the mean of the chunks' vectors, weighted by tokens, L2-normalised: float32[dimension]."""
     mean: Vectors = (vectors * np.asarray(tokens, np.float32)[:, None]).sum(axis=0)
     norm = np.linalg.norm(mean)

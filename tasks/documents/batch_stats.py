@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from parquetry.model import Note
+from parquetry.planning.costs import Cost
 
 
 @dataclass
@@ -15,10 +16,8 @@ class BatchStats:
     """Bytes, seconds and notes of a batch."""
 
     bytes_read: int = 0
-    description_tokens: int = 0
-    """tokens read and written by the language model for image descriptions"""
-    description_cost_usd: float | None = 0.0
-    """US dollars; None if the price is not known"""
+    descriptions: list[Cost] = field(default_factory=list)
+    """costs of image descriptions"""
     notes: list[Note] = field(default_factory=list)
     """problems that were worked around"""
     seconds: dict[str, float] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from parquetry.waiting import Waits
 
 AT_A_TIME = 16
 """concurrent fetches from one service: they spend most of the time waiting for it"""
-BYTES_AHEAD = 64 * 1024 * 1024
+BYTES_AHEAD = 32 * 1024 * 1024
 """bytes fetched and not yet extracted, over the whole run; a larger document is held alone"""
 _LOOK_SECONDS = 1.0
 """seconds between two checks for cancellation"""

@@ -44,8 +44,12 @@ def models_of(settings: Settings, namespaces: Iterable[str]) -> dict[str, Model]
 
     @cache
     def model(name: str) -> Model:
-        identity = id_of(name, settings.embedding)
-        return Model(identity, fingerprints_of(settings, identity), partial(open_embedder, name, settings.embedding))
+        identity = id_of(name, settings.embedding, settings.hub)
+        return Model(
+            identity,
+            fingerprints_of(settings, identity),
+            partial(open_embedder, name, settings.embedding, settings.hub),
+        )
 
     return {namespace: model(settings.embedder_of(namespace)) for namespace in sorted(set(namespaces))}
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parquetry.embed.base import Worst
-from parquetry.embed.registry import worst_of
-from parquetry.model import DocumentRow, Listing
+from parquetry.embed.prices import Price
+from parquetry.embed.registry import calls_service, price_of, worst_of
+from parquetry.model import DocumentRow, Failure, Listing
 from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
-from parquetry.planning.estimate import Estimate, Ratios, estimate
+from parquetry.planning.estimate import Estimate, Ratios, estimate, sent_as_batches
 from parquetry.planning.fingerprint import Fingerprints
 from parquetry.planning.kept import KeptDocuments
+from parquetry.planning.rows import failure_of
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Hashing, Remembering, Source
@@ -99,9 +101,8 @@ def plan_refresh(
     Raises:
         SettingsError: the place of a source does not exist.
     """
-    states = [
-        _SourceState(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes
-    ]
+    models_of = {scope.namespace: models[scope.namespace].fingerprints for scope, _ in scopes}
+    states = [_SourceState(scope, source, models_of[scope.namespace], force, rehash) for scope, source in scopes]
     ratios, sizes = _survey(states, current)
     for state in states:
         state.remember_rows()
@@ -129,8 +130,9 @@ def plan_refresh(
         for state, listing, scan_pass in zip(states, listings, passes, strict=True)
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
-    known = tuple(row for state in states for row in state.rows)
-    return RefreshPlan(tuple(plans), _estimated(plans, ratios, settings, models), empty, known)
+    # A reindex does at once what it is asked for.
+    found = _estimated(plans, ratios, settings, as_batches=force is None)
+    return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
 
 
 def _take_rows(
@@ -146,17 +148,35 @@ def _take_rows(
         state.rows.extend(row for row in rows if row.document_id in ids)
 
 
-def _estimated(
-    plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, models: Mapping[str, Model]
-) -> Estimate:
+def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
+    prices: dict[str, Price] = {}
+
     def price(namespace: str) -> float | None:
-        return models[namespace].open().price_per_million_tokens
+        embedder = settings.embedder_of(namespace)
+        found = price_of(embedder, settings.embedding)
+        if found is None:
+            return None
+        prices[embedder] = found
+        return found.usd_per_million_tokens
 
     def worst(namespace: str) -> Worst:
         return worst_of(settings.embedder_of(namespace))
 
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
-    return estimate(changes, ratios, settings.chunking, settings.embedding, worst, price)
+    share = settings.batch_api.price_share
+    found = estimate(changes, ratios, settings.chunking, settings.embedding, worst, price, share)
+    priced = replace(found, prices=prices)
+    return _sent(priced, settings) if as_batches else priced
+
+
+def _sent(found: Estimate, settings: Settings) -> Estimate:
+    """Return an estimate with the embedders whose texts are sent to their batch API."""
+    batches = settings.batch_api
+
+    def takes(embedder: str, tokens: int) -> bool:
+        return calls_service(embedder) and batches.takes(batches.embedding, tokens)
+
+    return sent_as_batches(found, settings.embedder_of, takes, batches.price_share)
 
 
 def _survey(states: Sequence[_SourceState], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
@@ -275,5 +295,22 @@ def check_refresh_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
     Raises:
         RefusedError: gives the estimate and the budget.
     """
-    likely = plan.estimate.likely
-    check_budget("this refresh", likely.cost_usd, likely.tokens, budget_usd, BUDGET_KEY)
+    found = plan.estimate
+    check_budget("this refresh", found.expected_usd, found.likely.tokens, budget_usd, BUDGET_KEY)
+
+
+def failures_of(plan: RefreshPlan, published: Collection[DocumentRow]) -> tuple[Failure, ...]:
+    """Return documents that failed in this run, then earlier failures that were not retried."""
+    earlier = {
+        (change.namespace, change.document_id): change.known
+        for source in plan.sources
+        for change in source.changes
+        if change.action != "removed" and change.known is not None and change.known.status != "indexed"
+    }
+    now = []
+    for row in published:
+        earlier.pop((row.namespace, row.document_id), None)
+        if not row.removed and row.status != "indexed":
+            now.append(failure_of(row))
+    before = [failure_of(row, known=True) for row in earlier.values()]
+    return tuple(sorted((*now, *before), key=lambda failure: (failure.status, failure.uri)))

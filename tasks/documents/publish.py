@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from parquetry.errors import PublishConflict
 from parquetry.model import DocumentRow
@@ -19,8 +19,8 @@ log = logging.getLogger("parquetry")
 
 
 def publish(
-    run: DocumentRun, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
-) -> tuple[int, tuple[DocumentRow, ...]]:
+    run: DocumentRun, known: Sequence[DocumentRow], rows: Collection[DocumentRow], shards: Sequence[Shard]
+) -> tuple[int, Collection[DocumentRow]]:
     """Make the results of a run visible, all in one commit.
 
     Args:
@@ -40,18 +40,18 @@ def publish(
     run.lake.register(shards, run.stamp.run_id)
     before = by_key(known)
 
-    def attempt(conflict: PublishConflict | None) -> tuple[int, tuple[DocumentRow, ...]]:
-        base, wanted = run.base, list(rows)
+    def attempt(conflict: PublishConflict | None) -> tuple[int, Collection[DocumentRow]]:
+        base, wanted = run.base, rows
         if conflict is not None:
             log.info("%s; planning again what it changed", conflict)
             base, now = reread(lambda: _now(run, rows))
             wanted = rebase(rows, before, by_key(now))
-        return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
+        return run.lake.publish(base, wanted, run.stamp.run_id), wanted
 
     return publish_with_retry(attempt, "nothing of this run was published, its vectors are kept: run it again")
 
 
-def _now(run: DocumentRun, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
+def _now(run: DocumentRun, rows: Collection[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
     """Return the newest version, and its rows of the documents of a run."""
     base = run.lake.snapshot()
     return base, CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)

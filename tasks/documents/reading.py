@@ -14,9 +14,10 @@ from parquetry import ids
 from parquetry.errors import BrokenDocument, BudgetReached, DocumentError, SkippedDocument, Verdict, classify
 from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
-from parquetry.extract.media_types import by_filename, with_extension
+from parquetry.extract.media_types import DESCRIBED_PICTURES, by_filename, with_extension
 from parquetry.llm.client import Completion
 from parquetry.model import ChunkSize, DocumentRow, Extraction, Item, Note, RawDocument
+from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change
 from parquetry.planning.outage import Lost, Service, lost_to
 from parquetry.planning.rows import new_revision
@@ -49,7 +50,11 @@ class ReadDocument:
     lost: Lost | None = None
     """failure of a service that prevents processing"""
     held: str | None = None
-    """reason why the budget leaves the document unchanged"""
+    """reason why the document is left unchanged: the budget, or a batch that is on its way"""
+    is_awaited: bool = False
+    """True if it is held for a batch alone"""
+    is_described: bool = False
+    """True if a language model was paid for describing it: reading it again would cost that again"""
 
     @property
     def uri(self) -> str:
@@ -170,7 +175,7 @@ def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> F
     # The type of the content is determined within the limits of the extraction processes.
     document.media_type = by_filename(filename)
     image = image_type(content, filename) if run.describer is not None else None
-    if run.describer is not None and image is not None:
+    if run.describer is not None and image in DESCRIBED_PICTURES:
         document.media_type = image
         document.description = run.describer.start(content, image)
     return _pool(document, run).prepare(RawDocument(content, filename), document.chunk_size)
@@ -189,6 +194,7 @@ def _start_chunking(
         media_type=base.media_type or "",
         extractor=base.extractor or "",
         warnings=noted,
+        quality=stored.quality,
     )
     document.prepared = Prepared(extraction, ())
     document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings, document.chunk_size)
@@ -237,11 +243,10 @@ def _described(
             raise
         stats.notes.append(_note(document, f"not described: {error.detail}", run))
         return prepared
-    stats.description_tokens += described.input_tokens + described.output_tokens
-    if not run.settings.llm.priced:
-        stats.description_cost_usd = None
-    elif stats.description_cost_usd is not None:
-        stats.description_cost_usd += described.cost_usd
+    tokens = described.input_tokens + described.output_tokens
+    cost_usd = described.cost_usd if run.settings.llm.priced else None
+    stats.descriptions.append(Cost(document.change.namespace, document.change.source, "describe", tokens, cost_usd))
+    document.is_described = True
     known = prepared.extraction if prepared else None
     extraction = with_description(known, described.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings, document.chunk_size))

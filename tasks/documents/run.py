@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from parquetry.errors import ServiceRefused
-from parquetry.llm.spending import Ledger
+from parquetry.llm.spending import Ledger, Purpose
 from parquetry.model import ChunkSize
+from parquetry.planning.costs import Cost, with_rest
 from parquetry.tasks.context import RunContext
 from parquetry.tasks.documents.describe import Describer
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.reading_progress import ReadingProgress
+from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.engine.workers import WorkerPool
 
 BUDGET_KEY = "refresh.budget_usd"
@@ -25,6 +28,8 @@ class DocumentRun(RunContext):
     reading: ReadingProgress = field(init=False)
     slots: threading.Semaphore = field(init=False)
     """permits for embedding and writing: concurrent batches, however many services they come from"""
+    rows: RowSpool = field(default_factory=RowSpool)
+    """rows to publish"""
     _pools: dict[str | None, WorkerPool] = field(default_factory=dict)
     """serialised tokenizer -> processes that count its tokens; None where characters are counted"""
     _describer: Describer | None = None
@@ -80,6 +85,25 @@ class DocumentRun(RunContext):
             raise ServiceRefused(str(error))
 
     @property
+    def unpriced(self) -> frozenset[Purpose]:
+        """Purposes for which services were used at an unknown price."""
+        found: set[Purpose] = set()
+        used = self.ledger.usage
+        if "embed" in used and any(model.open().price_per_million_tokens is None for model in self.models.values()):
+            found.add("embed")
+        if "describe" in used and not self.settings.llm.priced:
+            found.add("describe")
+        return frozenset(found)
+
+    def costs(self, known: Iterable[Cost] = ()) -> tuple[Cost, ...]:
+        """Return the costs so far by source and purpose.
+
+        Args:
+            known: costs of batches.
+        """
+        return with_rest(known, self.ledger, self.unpriced, self.sources)
+
+    @property
     def describer(self) -> Describer | None:
         """The image describer, if the settings enable it."""
         if not self.settings.extraction.include_image_descriptions:
@@ -89,10 +113,20 @@ class DocumentRun(RunContext):
                 self._describer = Describer(self.settings.llm, self.ledger)
             return self._describer
 
+    def give_memory_back(self) -> None:
+        self._close_pools()
+        super().give_memory_back()
+
+    def _close_pools(self) -> None:
+        with self._lock:
+            pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            pool.close()
+
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
+        self._close_pools()
+        self.rows.close()
         with self._lock:
-            for pool in self._pools.values():
-                pool.close()
             if self._describer is not None:
                 self._describer.close()

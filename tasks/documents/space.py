@@ -19,8 +19,9 @@ from parquetry.planning.diff import Change
 from parquetry.plural import size_of
 from parquetry.settings.sections import Settings
 from parquetry.storage.files.layout import layout_of
+from parquetry.storage.index.files import chunk_bytes
 from parquetry.storage.index.folder import IndexFolder
-from parquetry.storage.index.space import chunk_bytes, existing, index_bytes, index_bytes_at_least
+from parquetry.storage.index.space import existing, index_bytes, index_bytes_at_least
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.plan import RefreshPlan

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parquetry.embed.base import Embedder, Vectors
-from parquetry.errors import StorageError, TransientError
+from parquetry.embed.base import Embedder, Relievable, Vectors
+from parquetry.errors import BudgetReached, StorageError, TransientError
 from parquetry.storage.lake.current import Stored, StoredVector
+from parquetry.tasks.batches.outbox import Owner
+from parquetry.tasks.batches.texts import TextLane
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,20 @@ class Obtained:
     tokens_paid: int
     unpaid: Mapping[str, str] = field(default_factory=dict)
     """text hash -> reason why the budget did not allow embedding; the text has no vector"""
+    awaited: frozenset[str] = frozenset()
+    """text hashes whose vectors a batch brings later"""
+
+
+@dataclass(slots=True)
+class _Claims:
+    """The vectors of a batch that are still missing, by who computes them."""
+
+    mine: dict[str, Future[StoredVector]] = field(default_factory=dict)
+    """claims that this batch computes"""
+    theirs: dict[str, Future[StoredVector]] = field(default_factory=dict)
+    """claims that another batch computes"""
+    awaited: set[str] = field(default_factory=set)
+    unpaid: dict[str, str] = field(default_factory=dict)
 
 
 class RunVectors:
@@ -35,49 +51,60 @@ class RunVectors:
     Args:
         stored: what earlier runs stored.
         embedder: the model of the run.
+        lane: takes texts that may wait; None if none may.
     """
 
-    def __init__(self, stored: Stored, embedder: Embedder) -> None:
+    def __init__(self, stored: Stored, embedder: Embedder, lane: TextLane | None = None) -> None:
         self._stored = stored
         self._embedder = embedder
+        self._lane = lane
         self._lock = threading.Lock()
         self._in_work: dict[str, Future[StoredVector]] = {}
         self._shards = 0
         """number of shards written in this run"""
 
-    def obtain(self, inputs: Mapping[str, str]) -> Obtained:
+    def obtain(self, inputs: Mapping[str, str], owners: Mapping[str, Owner] | None = None) -> Obtained:
         """Return the vector of every text.
 
         Args:
             inputs: text hash -> text as sent to the embedder.
+            owners: text hash -> source of its first document, for texts that may wait for a batch.
 
         Raises:
             TransientError: the embedder could not be reached or rejected the request for now.
             StorageError: the embedder did not return one finite vector for each text.
         """
-        found, mine, theirs = self._find_or_claim(inputs)
+        found, claims = self._find_or_claim(inputs, owners or {})
+        mine = claims.mine
         try:
             tokens, refused, unpaid = self._compute(inputs, mine, found)
         finally:
             self._drop(key for key, future in mine.items() if not future.done())
-        for key, future in theirs.items():
+        for key, future in claims.theirs.items():
             found[key] = _awaited(future)
             if not found[key].vector.any():
                 refused[key] = "refused in another document of this run"
-        return Obtained(found, refused, frozenset(mine).difference(unpaid), tokens, unpaid)
+        computed = frozenset(mine).difference(unpaid)
+        return Obtained(found, refused, computed, tokens, {**unpaid, **claims.unpaid}, frozenset(claims.awaited))
 
     def stored_in(self, file: str, text_hashes: Iterable[str]) -> None:
         """Register a written shard with these vectors: from now on they are looked up there."""
+        keys = list(text_hashes)
         with self._lock:
-            self._stored.add_chunks(file)
+            self._stored.add_chunks(file, keys)
             self._shards += 1
-            for key in text_hashes:
+            for key in keys:
                 self._in_work.pop(key, None)
 
+    def give_memory_back(self) -> None:
+        """Free what the embedder holds for the next texts."""
+        if isinstance(self._embedder, Relievable):
+            self._embedder.give_memory_back()
+
     def _find_or_claim(
-        self, inputs: Mapping[str, str]
-    ) -> tuple[dict[str, StoredVector], dict[str, Future[StoredVector]], dict[str, Future[StoredVector]]]:
-        """Return stored vectors, claims that this batch computes, and claims that another batch computes."""
+        self, inputs: Mapping[str, str], owners: Mapping[str, Owner]
+    ) -> tuple[dict[str, StoredVector], _Claims]:
+        """Return stored vectors, and claim the others."""
         while True:
             shards = self._shards
             found = self._stored.vectors(inputs, self._embedder.id)
@@ -85,14 +112,26 @@ class RunVectors:
                 if shards != self._shards:
                     # A shard was written meanwhile: its vectors are neither found nor claimed any more.
                     continue
-                mine: dict[str, Future[StoredVector]] = {}
-                theirs: dict[str, Future[StoredVector]] = {}
-                for key in inputs:
+                claims = _Claims()
+                for key, text in inputs.items():
                     if key in self._in_work:
-                        theirs[key] = self._in_work[key]
-                    elif key not in found:
-                        mine[key] = self._in_work[key] = Future()
-                return found, mine, theirs
+                        claims.theirs[key] = self._in_work[key]
+                    elif key not in found and not self._waits(key, text, owners.get(key), claims):
+                        claims.mine[key] = self._in_work[key] = Future()
+                return found, claims
+
+    def _waits(self, key: str, text: str, owner: Owner | None, claims: _Claims) -> bool:
+        """Return True if a text is not embedded now, and note why."""
+        if self._lane is None:
+            return False
+        try:
+            is_awaited = self._lane.waits(key, text, owner)
+        except BudgetReached as error:
+            claims.unpaid[key] = str(error)
+            return True
+        if is_awaited:
+            claims.awaited.add(key)
+        return is_awaited
 
     def _compute(
         self, inputs: Mapping[str, str], mine: Mapping[str, Future[StoredVector]], found: dict[str, StoredVector]

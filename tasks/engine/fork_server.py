@@ -1,18 +1,21 @@
-"""The environment of the processes that read untrusted documents, reduced to what they need.
+"""The processes that read untrusted documents, started with what they need and nothing else.
 
 A process exposes the environment that it was started with, in its memory and in `/proc`, even after removing variables.
 So the server from which the processes are forked is started without the rest, and without the run's terminal: the
-processes report through their results.
+processes report through their results. Nor do they import the program that started them, as processes of
+`multiprocessing` do: its script may have no `if __name__ == "__main__"`, and takes time to import.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
-from multiprocessing import util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import context, spawn, util
 from typing import Any
 
 from parquetry.known_secrets import names_secret
@@ -29,6 +32,7 @@ processors"""
 _LONGEST_FOLDER = 70
 """maximum bytes of the temporary folder: 33 more make the path of a socket, of at most 103 (macOS) or 107"""
 _lock = threading.Lock()
+_FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 
 
 def needed(environment: dict[str, str]) -> dict[str, str]:
@@ -38,6 +42,53 @@ def needed(environment: dict[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if (name in _KEPT or name.startswith(_KEPT_BEGINNINGS)) and not names_secret(name)
     }
+
+
+class ReadingProcess(context.ForkServerProcess if _FORKS else context.SpawnProcess):  # type: ignore[misc]
+    """A process that does not import the program that started it."""
+
+    def start(self) -> None:
+        with _program_hidden():
+            super().start()
+
+
+class _Context(context.ForkServerContext if _FORKS else context.SpawnContext):  # type: ignore[misc]
+    Process = ReadingProcess
+
+
+@contextmanager
+def _program_hidden() -> Iterator[None]:
+    """Leave the program's script out of what `multiprocessing` tells a new process, which has no parameter for it."""
+    with _lock:
+        tell, here = spawn.get_preparation_data, threading.get_ident()
+
+        def without_program(name: str) -> dict[str, Any]:
+            told = tell(name)
+            if threading.get_ident() != here:
+                # A process of the program's own, which may run its functions.
+                return told
+            return {key: value for key, value in told.items() if not key.startswith("init_main")}
+
+        spawn.get_preparation_data = without_program
+        try:
+            yield
+        finally:
+            spawn.get_preparation_data = tell
+
+
+def reading_context(preloaded: str) -> context.BaseContext:
+    """Return the context that starts processes which read documents.
+
+    The fork server, where there is one, is started from a program without threads.
+
+    Args:
+        preloaded: module that the fork server imports, once for all its processes.
+    """
+    chosen = _Context()
+    if _FORKS:
+        chosen.set_forkserver_preload([preloaded])
+        start_fork_server()
+    return chosen
 
 
 def start_fork_server() -> None:

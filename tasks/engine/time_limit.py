@@ -20,8 +20,21 @@ too"""
 
 _MEGABYTE = 1_000_000
 _HEAD_BYTES = 4096
-_WITH_PICTURES = frozenset({kinds.PDF, kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.EMAIL})
-_SIGNS_OF_PICTURES = (b"%PDF-", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"WEBP", b"MIME-Version")
+_WITH_PICTURES = frozenset(
+    {kinds.PDF, kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.TIFF, kinds.HEIC, kinds.EMAIL}
+)
+_SIGNS_OF_PICTURES = (
+    b"%PDF-",
+    b"\x89PNG\r\n",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"WEBP",
+    b"II*\0",
+    b"MM\0*",
+    b"ftyphei",
+    b"ftypmif1",
+    b"MIME-Version",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,25 +15,31 @@ from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pebble import ProcessExpired, ProcessPool
+from pebble import CONSTS, ProcessExpired, ProcessPool
 
+from parquetry import freed_memory
 from parquetry.chunking.chunker import Chunker, sized
 from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
-from parquetry.sessions.model import Transcript
-from parquetry.sessions.transcripts.base import Unread
-from parquetry.sessions.transcripts.registry import read_transcripts
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
-from parquetry.tasks.engine.fork_server import clear_environment, start_fork_server
+from parquetry.tasks.engine.fork_server import clear_environment, reading_context
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
+
+if TYPE_CHECKING:
+    from parquetry.sessions.model import Transcript
+    from parquetry.sessions.transcripts.base import Unread
 
 Result = TypeVar("Result")
 _MIB = 1024 * 1024
+CONSTS.sleep_unit = 0.02
+"""seconds between two looks of a pool at its processes, and so those that closing it takes"""
+_LARGE_BYTES = 1_000_000
+"""bytes of a document after which a worker gives memory back, which takes a hundredth of a second"""
 _TASKS_PER_WORKER = 2000
 """tasks after which a worker is replaced, so that memory leaks of libraries stay small"""
 
@@ -56,6 +62,11 @@ class FileOfSessions:
     """reason why nothing follows; None if the file was read to its end"""
 
 
+def start_ahead() -> None:
+    """Start the server that extraction processes are forked from, which imports for a while, and return at once."""
+    reading_context(__name__)
+
+
 class WorkerPool:
     """Read untrusted files in separate processes with a time and a memory limit for each.
 
@@ -68,12 +79,6 @@ class WorkerPool:
     """
 
     def __init__(self, extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
-        # The fork server is started from a program without threads and imports the extractors once.
-        forks = "forkserver" in multiprocessing.get_all_start_methods()
-        context = multiprocessing.get_context("forkserver" if forks else "spawn")
-        if forks:
-            context.set_forkserver_preload([__name__])
-            start_fork_server()
         self._settings = extraction
         self._limits: WeakKeyDictionary[Future[Any], TimeLimit] = WeakKeyDictionary()
         self._memory_mb = extraction.memory_mb
@@ -81,7 +86,7 @@ class WorkerPool:
         self._pool = ProcessPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
-            context=context,
+            context=reading_context(__name__),
             initializer=_start,
             initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
         )
@@ -142,6 +147,7 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
     _die_with_parent()
+    freed_memory.keep_little()
     # Extraction creates millions of small objects, freed by reference counting: searching them for cycles at Python's
     # default pace took a fifth of the time on real manuals.
     gc.freeze()
@@ -158,8 +164,12 @@ def _chunker(chunk_size: ChunkSize | None) -> Chunker:
 
 
 def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
-    extraction = registry.extract(document, _extraction)
-    return Prepared(extraction, _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size))
+    try:
+        extraction = registry.extract(document, _extraction)
+        return Prepared(extraction, _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size))
+    finally:
+        if len(document.content) >= _LARGE_BYTES:
+            freed_memory.give_back()
 
 
 def _chunk(
@@ -169,6 +179,9 @@ def _chunk(
 
 
 def _sessions(document: RawDocument) -> FileOfSessions:
+    # Of all runs, few read sessions, and every run waits for this module.
+    from parquetry.sessions.transcripts.registry import read_transcripts
+
     found: list[Transcript | Unread] = []
     try:
         found.extend(read_transcripts(document))

@@ -62,10 +62,19 @@ class SessionEstimate:
     cost_usd: float = 0.0
     priced: bool = False
     """True if the settings give token prices"""
+    cost_usd_batch: float = 0.0
+    """US dollars, with the batch API for the questions that it takes; comparisons are asked the ordinary way"""
+    is_batched: bool = False
+    """True if the settings send this run's questions as batches"""
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
+
+    @property
+    def expected_usd(self) -> float:
+        """US dollars, in the way that the questions are sent."""
+        return self.cost_usd_batch if self.is_batched else self.cost_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,8 @@ class SessionPlan:
                 "input_tokens": estimate.input_tokens,
                 "output_tokens": estimate.output_tokens,
                 "cost_usd": round(estimate.cost_usd, 6) if estimate.priced else None,
+                "cost_usd_batch": round(estimate.cost_usd_batch, 6) if estimate.priced else None,
+                "batched": estimate.is_batched,
             },
             "to_read": [
                 {"uri": found.ref.uri, "change": found.change, "messages": found.mark.messages}
@@ -143,11 +154,20 @@ class Estimator:
 
     @property
     def estimate(self) -> SessionEstimate:
-        llm = self.settings.llm
         read, written = self.tokens
-        cost = read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens
-        priced = bool(llm.price_per_million_input_tokens or llm.price_per_million_output_tokens)
-        return SessionEstimate(self.windows, self.kept, read, written, cost / 1e6, priced)
+        cost = self._cost(read, written)
+        compared = [self.windows * each for each in COMPARISON_TOKENS]
+        batches = self.settings.batch_api
+        asked = read + written - sum(compared)
+        saved = (cost - self._cost(*compared)) * (1 - batches.price_share)
+        is_batched = self.windows > 0 and batches.takes(batches.sessions, asked)
+        return SessionEstimate(
+            self.windows, self.kept, read, written, cost, self.settings.llm.priced, cost - saved, is_batched
+        )
+
+    def _cost(self, read: int, written: int) -> float:
+        llm = self.settings.llm
+        return (read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +270,7 @@ def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
         RefusedError: gives the estimate and the budget.
     """
     what = f"learning from {counted(len(plan.sessions), 'session')}"
-    check_budget(what, plan.estimate.cost_usd, plan.estimate.tokens, budget_usd, "sessions.budget_usd")
+    check_budget(what, plan.estimate.expected_usd, plan.estimate.tokens, budget_usd, "sessions.budget_usd")
 
 
 def _apart(found: Iterable[FoundSession], reader: SessionReader) -> tuple[list[FoundSession], list[Copy]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from parquetry.ids import settings_hash
 from parquetry.llm.spending import Ledger, Purpose, Usage
+from parquetry.planning.costs import Cost, shared, with_rest
 from parquetry.sessions.model import Owner
 from parquetry.sessions.prompts import Prompt, load_prompt
 from parquetry.settings.sections import Settings
@@ -123,6 +124,28 @@ class SessionRun(RunContext):
         """Cost of language models and the embedder so far in US dollars; None if a price is not known."""
         unpriced = self._unpriced or (self.tokens > 0 and not self.settings.llm.priced)
         return None if unpriced else self.ledger.cost_usd
+
+    def costs(self, weights: Mapping[tuple[str, str], int]) -> tuple[Cost, ...]:
+        """Return the costs so far, those of learning by source.
+
+        Args:
+            weights: namespace and name of a source -> tokens of its sessions.
+        """
+        unpriced: set[Purpose] = set() if self.settings.llm.priced else set(self.asked)
+        if self._unpriced:
+            unpriced.add("embed")
+        distilled = self.ledger.usage.get("distill", Usage())
+        total = distilled.input_tokens + distilled.output_tokens
+        share = distilled.cost_usd / total if total else 0.0
+        return with_rest(
+            (
+                Cost(*owner, "distill", tokens, None if "distill" in unpriced else tokens * share)
+                for owner, tokens in shared(total, weights).items()
+            ),
+            self.ledger,
+            unpriced,
+            self.sources,
+        )
 
     def lost(self) -> None:
         """Record that the language model could not be asked, after all retries."""

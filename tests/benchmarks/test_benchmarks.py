@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import candidates, embedder, fidelity, folders, refresh, search
+from benchmarks import candidates, embedder, fidelity, folders, refresh, refresh_stages, search
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
@@ -45,6 +45,16 @@ def test_refresh_embeds_everything_then_nothing_then_one_chunk(pdfs: Path, tmp_p
     assert embedded[0] > 3
     assert embedded[1:] == [0, 1]
     assert not any(scratch.iterdir())
+
+
+def test_processor_seconds_by_stage_add_up_to_the_total(pdfs: Path, tmp_path: Path):
+    result = refresh_stages.main([str(pdfs), "--results", str(tmp_path)])
+    stages = result["processor_seconds"]
+    assert {"start and imports", "plan", "fetch", "embed", "store", "publish", "index", "extraction processes"} <= set(
+        stages
+    )
+    assert result["total"] == pytest.approx(sum(stages.values()), abs=0.01)
+    assert result["embedded"] > 0
 
 
 def test_embedders_agree_on_the_chunks_of_a_folder(pdfs: Path, tmp_path: Path):

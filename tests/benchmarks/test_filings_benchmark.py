@@ -3,11 +3,16 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from benchmarks.filings_made import COMPANIES, YEARS, write_reports
 
 
-def test_each_question_has_its_answer_in_the_document_that_it_names_and_nowhere_else(tmp_path: Path) -> None:
-    questions = write_reports(tmp_path)
+@pytest.mark.parametrize("long_tables", [False, True])
+def test_each_question_has_its_answer_in_the_document_that_it_names_and_nowhere_else(
+    tmp_path: Path, *, long_tables: bool
+) -> None:
+    questions = write_reports(tmp_path, long_tables=long_tables)
     texts = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()}
     assert len(questions) == len(texts) == len(COMPANIES) * len(YEARS)
     for question in questions:
@@ -21,3 +26,10 @@ def test_reports_are_the_same_each_time_and_half_of_the_names_say_nothing(tmp_pa
     assert write_reports(tmp_path / "one") == write_reports(tmp_path / "two")
     numbered = Counter(file.name[0].isdigit() for file in (tmp_path / "one").iterdir())
     assert numbered == {True: 30, False: 30}
+
+
+def test_half_of_the_long_tables_are_plain_lines_whatever_the_names_say(tmp_path: Path) -> None:
+    write_reports(tmp_path, long_tables=True)
+    found = Counter((file.suffix, file.name[0].isdigit()) for file in tmp_path.iterdir())
+    assert found == {(".md", True): 15, (".md", False): 15, (".txt", True): 15, (".txt", False): 15}
+    assert not any("|" in file.read_text("utf-8") for file in tmp_path.glob("*.txt"))

@@ -72,6 +72,12 @@ def test_a_word_that_a_query_repeats_counts_once_if_k3_is_zero(harbour):
     assert once[1:] == again[1:]
 
 
+def test_without_identities_a_chunk_has_the_score_of_its_own_words(harbour):
+    """The opening of a short text is all of it."""
+    _, _, collection = harbour
+    assert _scores(collection, identity=0.0)[1][0] < _scores(collection)[1][0]
+
+
 def test_without_stems_an_inflection_is_another_word(harbour):
     """`oiling` is not `oiled`; only `oak` is left of the query."""
     _, _, collection = harbour

@@ -112,3 +112,22 @@ def test_schedule_of_a_past_year_is_refused():
 def test_without_a_settings_file_the_flows_take_the_default():
     (refresh, _) = deployments_of(settings(), None)
     assert refresh.parameters == {"config": None, "parameters": {}}
+
+
+def test_maintenance_is_deployed_if_it_has_a_schedule(tmp_path):
+    file = tmp_path / "parquetry.toml"
+    wanted = parse_settings({"retention": {"schedule": "0 5 * * *"}}, "test")
+    upkeep = by_name(deployments_of(wanted, file))["maintenance/scheduled"]
+    assert [each.schedule.cron for each in upkeep.schedules] == ["0 5 * * *"]
+    assert upkeep.parameters == {"config": str(file.resolve()), "parameters": {}}
+    assert upkeep.entrypoint == "parquetry.flows.maintenance.maintenance"
+    assert upkeep.concurrency_options.collision_strategy == "CANCEL_NEW"
+    assert set(upkeep._parameter_openapi_schema.definitions["MaintenanceParameters"]["properties"]) == {"least_files"}
+
+
+def test_schedule_of_maintenance_that_never_fires_again_is_refused():
+    past = parse_settings({"retention": {"schedule": "0 3 1 1 * 0 2020"}}, "test")
+    with pytest.raises(SettingsError, match=r"^\[retention\]: schedule .* does not fire after"):
+        check_deployments(past)
+    with pytest.raises(SettingsError, match=r"schedule 'nightly' of \[retention\] is not a cron expression"):
+        parse_settings({"retention": {"schedule": "nightly"}}, "test")

@@ -48,11 +48,12 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
         client.create_work_pool(WorkPoolCreate(name="documents", type="process"))
         prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
         nights = {"refresh/nightly": ["0 3 * * *"], "sessions/nightly": ["0 4 * * *"]}
+        nights |= {"maintenance/nightly": ["0 5 * * *"]}
         for name in (*nights, "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
             flow = name.partition("/")[0]
-            assert found.entrypoint == f"parquetry.flows.{'sessions' if flow == 'sessions' else 'refresh'}.{flow}"
+            assert found.entrypoint == f"parquetry.flows.{'refresh' if flow == 'reindex' else flow}.{flow}"
             assert found.parameters == {"config": "kb.toml"}
             assert found.global_concurrency_limit.limit == 1
             # Paths of the deploying machine do not occur: the worker may run anywhere.

@@ -3,6 +3,7 @@
 import pytest
 
 from parquetry.serving.access import audit
+from parquetry.serving.chat import retrieval
 from parquetry.serving.http import admission, body_limits, gateway_models, json_bodies, retrieving, turns
 from parquetry.serving.jobs import store
 from parquetry.serving.service import connections
@@ -18,6 +19,7 @@ ROWS = {
         f"({SET.max_body_bytes // MIB} MiB)",
         f"({SET.max_document_bytes // MIB} MiB)",
         f"({SET.max_file_bytes // MIB} MiB)",
+        f"`/mcp` {body_limits.MCP_BYTES // MIB} MiB",
     ),
     "time for a body to arrive": (f"({SET.body_seconds:.0f} s)", f"{body_limits._FILE_RATE / 1024:.0f} KiB/s"),
     "head of a request": (f"{admission.MOST_HEADERS // 1024} KiB", f"{connections.HEAD_SECONDS:.0f} s"),
@@ -35,6 +37,11 @@ ROWS = {
         f"{turns.SEARCHES} in each",
         f"{turns.LONG_SEARCHES} requests",
     ),
+    "searches of chats that compute at a time": (
+        f"{retrieval.SEARCHES} in each",
+        f"{retrieval.WAITING_SEARCHES} if",
+    ),
+    "answer of a model service": (f"({MODEL.max_answer_bytes // MIB} MiB)",),
     "jobs that wait": (f"{store.MOST_QUEUED:,};", f"{store.MOST_QUEUED_OF_ONE:,} of"),
     "small writes that are published together": (
         f"{store.MOST_TOGETHER:,};",

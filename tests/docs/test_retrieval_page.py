@@ -9,7 +9,7 @@ import pytest
 from benchmarks.retrieval_page import refreshed, tables
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index.ranking import K1, K3, B
-from parquetry.storage.index.tokens import MACROS
+from parquetry.storage.index.tokens import HEADING_EXTRA, MACROS
 from parquetry.storage.search.visible_index import EXACT_CHUNKS
 from tests.documentation import ROOT, text_of
 
@@ -33,6 +33,7 @@ def test_parameters_are_as_the_page_says():
     shipped = SearchSettings()
     share = shipped.vector_weight
     assert f"k1 = {K1:g} and b = {B:g}, and k3 = {K3:g}" in PROSE
+    assert f"Each of their words counts {HEADING_EXTRA} times more than it occurs" in PROSE
     assert f"Up to {EXACT_CHUNKS:,} chunks every vector is compared" in PROSE
     assert f"{share:g} of its vector score and {1 - share:g} of its text score" in PROSE
 
@@ -42,6 +43,7 @@ def test_figures_are_of_the_settings_that_are_shipped():
     shipped = SearchSettings().model_dump()
     assert {key: MEASURED["search_settings"][key] for key in fusing} == {key: shipped[key] for key in fusing}
     assert {key: MEASURED["keywords"][key] for key in ("k1", "b", "k3")} == {"k1": K1, "b": B, "k3": K3}
+    assert MEASURED["keywords"]["headings"] == HEADING_EXTRA
 
 
 def test_figures_of_the_page_are_those_measured():

@@ -58,7 +58,7 @@ def test_another_dimension_stops_the_run() -> None:
         ("", "wordllama, openai:<model>, onnx:<folder>"),
         ("openai", "openai needs a model after the colon"),
         ("openai:", "openai needs a model after the colon"),
-        ("onnx", "onnx needs a folder after the colon"),
+        ("onnx", "onnx needs a folder or a model of the hub after the colon"),
         ("wordllama:", "wordllama takes nothing after its name"),
         ("wordllama:512", "wordllama takes nothing after its name"),
     ],

@@ -19,9 +19,9 @@ def opened(monkeypatch):
     """Return the threads in which an embedder was loaded."""
     threads, provider = [], registry.PROVIDERS["wordllama"]
 
-    def load(model, settings):
+    def load(model, settings, hub):
         threads.append(threading.current_thread())
-        return provider.open(model, settings)
+        return provider.open(model, settings, hub)
 
     monkeypatch.setitem(registry.PROVIDERS, "wordllama", replace(provider, open=load))
     return threads

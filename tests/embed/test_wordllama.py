@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,17 @@ def test_a_vector_does_not_depend_on_its_neighbours_to_the_last_bit(embedder: Wo
     np.testing.assert_array_equal(together[::17], alone)
 
 
+def test_a_few_texts_alone_have_the_vectors_that_they_have_among_many_to_the_last_bit() -> None:
+    """A few texts are embedded without the whole table."""
+    few = ["The oak table.", "An invoice of 1,200 words. " * 300]
+    fresh = WordLlamaEmbedder(EmbeddingSettings())
+    alone = fresh.embed(few)
+    among = fresh.embed([*few, *(f"Another text, number {number}." for number in range(100))])
+    assert alone.vectors.any(axis=1).all()
+    assert (alone.vectors == among.vectors[:2]).all()
+    assert (fresh.embed(few).vectors == alone.vectors).all()
+
+
 def test_forgetting_pieces_in_between_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded on a corpus of words that never repeat."""
     texts = [f"{text} {number}" for number in range(9) for text in TEXTS]
@@ -168,3 +180,18 @@ def test_damaged_weights_say_what_to_reinstall(tmp_path: Path) -> None:
     file.write_bytes(b"")
     with pytest.raises(SettingsError, match="reinstall"):
         wordllama._token_vectors(file)
+
+
+def test_embedder_that_gave_its_memory_back_embeds_as_before():
+    embedder = WordLlamaEmbedder(EmbeddingSettings())
+    many = [f"{text} {number}" for text in TEXTS for number in range(10)]
+    tracemalloc.start()
+    try:
+        before = embedder.embed(many).vectors
+        held, _ = tracemalloc.get_traced_memory()
+        embedder.give_memory_back()
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held - left > 30_000_000
+    assert np.array_equal(embedder.embed(many).vectors, before)

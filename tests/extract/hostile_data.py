@@ -302,6 +302,10 @@ TEXTS: dict[str, Hostile] = {
     "text-form-feeds": lambda size: (b"a\f" * (size // 2), "a.txt"),
     "text-lines-of-pages": lambda size: (b"a\nb\nc\n\f" * (size // 7), "a.txt"),
     "text-page-numbers": lambda size: (times("head {n}\ntext\n{n}\f", size).encode(), "a.txt"),
+    "text-tables": lambda size: (
+        times("In millions\n\n2018 2017\nSales {n} 1,234 5,678\nCost 1,000 2,000\n", size).encode(), "a.txt"
+    ),
+    "text-captions": lambda size: (times("Caption\nFiscal year 2018 2017\n", size).encode(), "a.txt"),
     "text-combining": lambda size: (("a" + "\u0301\u0327" * (size // 4)).encode(), "a.txt"),
     "text-composed": lambda size: (("\ufb2c" * (size // 3)).encode(), "a.txt"),
     "text-arabic-ligature": lambda size: (("\ufdfa" * (size // 3)).encode(), "a.txt"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tests.extract.hostile_data import Hostile, times
 from tests.files.compound_writer import write_compound
+from tests.files.doc_writer import write_doc, write_ppt
 from tests.files.msg_writer import BODY, CONTENT, FILENAME, HEADERS, KIND, NAME, RTF, SUBJECT, message, msg
 
 
@@ -135,4 +136,58 @@ MESSAGES: dict[str, Hostile] = {
     "mbox-deep": _text("a.mbox", lambda size: times(f"From a 8:15 2024\nA: b\n{_BRANCHES}\n\n", size)),
 }
 
-CLASSES = RICH_TEXTS | SUBTITLES | MESSAGES
+_ITEMS = "\\begin{itemize}\\item x"
+LATEX: dict[str, Hostile] = {
+    "tex-braces": _text("a.tex", _halves("{", "}")),
+    "tex-open-braces": _text("a.tex", lambda size: times("{", size)),
+    "tex-nested-headings": _text("a.tex", _halves("\\section{x", "}")),
+    "tex-open-headings": _text("a.tex", lambda size: times("\\section{", size)),
+    "tex-notes": _text("a.tex", _halves("\\footnote{x", "}")),
+    "tex-formulas": _text("a.tex", lambda size: times("\\[ x \\begin{align} ", size)),
+    "tex-dollars": _text("a.tex", lambda size: times("$x\n\n", size)),
+    "tex-long-formula": _text("a.tex", lambda size: "$" + times("x ", size)),
+    "tex-verbatim": _text("a.tex", lambda size: times("\\begin{verbatim}x\\end{comment}", size)),
+    "tex-tables": _text("a.tex", lambda size: times("\\begin{tabular}{l}x&", size)),
+    "tex-cells": _text("a.tex", lambda size: "\\begin{tabular}{l}" + times("&", size)),
+    "tex-spans": _text("a.tex", lambda size: "\\begin{tabular}{l}" + times("\\multicolumn{999}{l}{}\\\\", size)),
+    "tex-lists": _text("a.tex", lambda size: times(_ITEMS, size)),
+    "tex-comments": _text("a.tex", lambda size: times("%\n \t", size)),
+    "tex-spaces": _text("a.tex", lambda size: "x\\a" + times(" \t", size) + "{x"),
+    "tex-empty-lines": _text("a.tex", lambda size: "x" + times("\n \n", size)),
+    "tex-options": _text("a.tex", lambda size: times("\\label[", size)),
+    "tex-verbs": _text("a.tex", lambda size: times("\\verb|", size)),
+    "tex-accents": _text("a.tex", lambda size: "x" + times("\\'", size)),
+    "tex-begins": _text("a.tex", lambda size: times("\\begin {document", size)),
+    "tex-parts": _text("a.tex", lambda size: times("\\part ", size)),
+    "tex-files": _text("a.tex", lambda size: "x" + times("\\input{a}", size)),
+}
+
+
+LIGHT_MARKUP: dict[str, Hostile] = {
+    "org-headings": _text("a.org", lambda size: times("* x\n", size)),
+    "org-blocks": _text("a.org", lambda size: times("#+begin_a{n}\n", size)),
+    "org-drawers": _text("a.org", lambda size: times(":PROPERTIES:\n", size)),
+    "org-rows": _text("a.org", lambda size: times("|", size // 2) + "\n" + times("| x\n", size // 2)),
+    "org-links": _text("a.org", lambda size: times("[[a][", size)),
+    "org-tags": _text("a.org", lambda size: "* x " + times(" :a", size)),
+    "org-settings": _text("a.org", lambda size: "x\n" + times("#+author:\n", size)),
+    "adoc-headings": _text("a.adoc", lambda size: times("= x\n\n", size)),
+    "adoc-fences": _text("a.adoc", lambda size: "".join("-" * n + "\n" for n in range(4, int((2 * size) ** 0.5)))),
+    "adoc-underlines": _text("a.adoc", lambda size: times("x\n~\n", size)),
+    "adoc-cells": _text("a.adoc", lambda size: "|===\n" + times("|", size) + "\n|==="),
+    "adoc-rows": _text("a.adoc", lambda size: "|===\n" + times("|a\nx\n", size) + "\n|==="),
+    "adoc-lines-of-a-cell": _text("a.adoc", lambda size: "|===\n|a\n" + times("x\n", size) + "\n|==="),
+    "adoc-spans": _text("a.adoc", lambda size: "|===\n" + times("999+|a\n", size) + "\n|==="),
+    "adoc-columns": _text("a.adoc", lambda size: times('[cols="999*"]\n|===\n|a\n|===\n', size)),
+    "adoc-links": _text("a.adoc", lambda size: times("https://a[", size)),
+    "adoc-attributes": _text("a.adoc", lambda size: "x\n" + times(":author:\n", size)),
+}
+OLD_OFFICE: dict[str, Hostile] = {
+    "doc-paragraphs": _file("a.doc", lambda size: write_doc("x\r" * (size // 4))),
+    "doc-cells": _file("a.doc", lambda size: write_doc("\7" * (size // 2))),
+    "doc-fields": _file("a.doc", lambda size: write_doc("\x13 HYPERLINK \x14" * (size // 30))),
+    "ppt-slides": _file("a.ppt", lambda size: write_ppt([["word " * 20]] * (size // 300))),
+    "ppt-texts": _file("a.ppt", lambda size: write_ppt([["x"] * (size // 30)])),
+}
+
+CLASSES = RICH_TEXTS | SUBTITLES | MESSAGES | LATEX | LIGHT_MARKUP | OLD_OFFICE

@@ -97,6 +97,22 @@ def png(width: int, height: int, *, color: int = 0) -> File:
     return b"\x89PNG\r\n\x1a\n" + parts, "a.png"
 
 
+def tiff(count: int, tags: int, size: int) -> File:
+    """A TIFF of several pages of one pixel, each with tags whose values are the same bytes."""
+    head = 8 + size
+    needed = ((256, 1), (257, 1), (258, 8), (259, 1), (262, 1), (273, 8), (279, 1))
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in needed)
+    entries += b"".join(struct.pack("<HHII", 40_000 + n % 25_000, 7, size, 8) for n in range(tags))
+    whole = 2 + len(entries) + 4
+    pages = [
+        struct.pack("<H", min(len(needed) + tags, 65_535))
+        + entries
+        + struct.pack("<I", head + whole * (n + 1) * (n + 1 < count))
+        for n in range(count)
+    ]
+    return b"II*\0" + struct.pack("<I", head) + bytes(size) + b"".join(pages), "a.tif"
+
+
 def gif(width: int, height: int) -> File:
     """An image of one pixel with a first frame far larger than the image, to be cleared after display."""
     screen = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
@@ -104,7 +120,7 @@ def gif(width: int, height: int) -> File:
     return screen + frame + b"\x02\x02\x44\x01\0\x3b", "a.gif"
 
 
-def _form(content: str, drawn: str = "") -> bytes:
+def form(content: str, drawn: str = "") -> bytes:
     kind = "/Type /XObject /Subtype /Form /BBox [0 0 600 850]"
     return stream(content, f"{kind} /Resources << {_FONTS} /XObject << {drawn} >> >>")
 
@@ -125,8 +141,8 @@ def drawing(content: str, drawn: str, more: Mapping[int, str | bytes], page: str
 
 def nested_forms(depth: int, each: int) -> File:
     """Nested forms, each drawing the next one `each` times; the innermost contains text."""
-    more = {5 + n: _form("/X Do " * each, f"/X {6 + n} 0 R") for n in range(depth)}
-    return drawing("/X Do " * each, "/X 5 0 R", {**more, 5 + depth: _form(shown(1))})
+    more = {5 + n: form("/X Do " * each, f"/X {6 + n} 0 R") for n in range(depth)}
+    return drawing("/X Do " * each, "/X 5 0 R", {**more, 5 + depth: form(shown(1))})
 
 
 def _content_again(size: int) -> File:
@@ -138,7 +154,7 @@ def _appearances(size: int) -> File:
     note = "<< /Type /Annot /Subtype /Stamp /Rect [0 0 9 9] /AP << /N 5 0 R >> >>"
     page = f"/Annots [{'6 0 R ' * (size // 2 // 6)}]"
     fields = {1: "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>"}
-    return drawing(shown(1), "", {**fields, 5: _form(shown(size // 2 // 14)), 6: note}, page)
+    return drawing(shown(1), "", {**fields, 5: form(shown(size // 2 // 14)), 6: note}, page)
 
 
 def unfolding(times_packed: int, size: int, entries: str = "") -> bytes:
@@ -190,7 +206,48 @@ def _picture_again(size: int) -> File:
     return drawing("q 600 0 0 850 0 0 cm " + "/X Do " * (size // 6) + "Q", "/X 5 0 R", {5: picture})
 
 
+def rules(across: int, down: int) -> str:
+    """Rules of a table with the given number of columns and rows, on a page of 600 by 850 points."""
+    upright = (f"{580 * n / across:.0f} 0 m {580 * n / across:.0f} 840 l S\n" for n in range(across + 1))
+    level = (f"0 {840 * n / down:.0f} m 580 {840 * n / down:.0f} l S\n" for n in range(down + 1))
+    return "".join(upright) + "".join(level)
+
+
+def _merged_cells_again(size: int) -> File:
+    """Pages with a cell of 590 characters beside 60 rows, each of which has the cell's value."""
+    upright = "".join(f"{x} 0 m {x} 840 l\n" for x in (0, 290, 350, 410, 470, 530, 580))
+    edges = f"{upright}0 0 m 580 0 l 0 840 m 580 840 l\n"
+    level = "".join(f"290 {14 * n} m 580 {14 * n} l\n" for n in range(1, 60))
+    beside = "".join(f"1 0 0 1 {x} {14 * n + 3} Tm (x) Tj\n" for n in range(60) for x in (300, 360, 420, 480, 540))
+    cell = f"1 0 0 1 5 400 Tm /F 0.8 Tf ({'i' * 590}) Tj"
+    count = size // 2 // 6
+    return pages(stream(f"{edges}{level}S BT /F 9 Tf\n{beside}{cell} ET"), kids="3 0 R " * count, count=count)
+
+
+def filled_table(columns: int, rows: int) -> str:
+    """A table with a character in each cell."""
+    width, height = 580 // columns, 840 // rows
+    places = ((column, row) for row in range(rows) for column in range(columns))
+    shown = "".join(f"1 0 0 1 {width * x + 2} {height * y + 2} Tm (x) Tj\n" for x, y in places)
+    return rules(columns, rows) + f"BT /F 5 Tf\n{shown}ET\n"
+
+
+def _page_of_rules_again(size: int) -> File:
+    count = size // 2 // 6
+    return pages(stream(filled_table(20, 60)), kids="3 0 R " * count, count=count)
+
+
 CLASSES: dict[str, Hostile] = {
+    "pdf-rules": lambda size: pages(stream(times("0 {n} m 580 {n} l S {n} 0 m {n} 840 l S\n", size) + shown(60))),
+    "pdf-a-path-of-rules": lambda size: pages(
+        stream(times("0 {n} m 580 {n} l {n} 0 m {n} 840 l\n", size) + "S\n" + shown(60))
+    ),
+    "pdf-forms-of-rules": lambda size: drawing(
+        rules(9, 50) + "/X Do " * (size // 2 // 6), "/X 5 0 R", {5: form(rules(9, 50) + shown(size // 2 // 14))}
+    ),
+    "pdf-page-of-rules-again": _page_of_rules_again,
+    "pdf-lines-between-rules": lambda size: pages(stream(rules(9, 50) + shown(size // 14, "w o r d"))),
+    "pdf-merged-cells-again": _merged_cells_again,
     "pdf-one-page-again": _one_page_again,
     "pdf-pages-that-are-not-there": lambda _: pages(stream(shown(3)), count=100_000_000),
     "pdf-outline": lambda size: outline(size // 2 // 90, size // 2 // 14),
@@ -224,10 +281,10 @@ CLASSES: dict[str, Hostile] = {
         b"%PDF-1.7\n" + b"xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Prev 9 >>\n" * (size // 60)
         + b"startxref\n9\n%%EOF\n", "a.pdf",
     ),
-    "pdf-form-again": lambda size: drawing("/X Do " * (size // 2 // 6), "/X 5 0 R", {5: _form(shown(size // 2 // 14))}),
+    "pdf-form-again": lambda size: drawing("/X Do " * (size // 2 // 6), "/X 5 0 R", {5: form(shown(size // 2 // 14))}),
     "pdf-nested-forms": lambda size: nested_forms(20, size // 20 // 6),
     "pdf-forms-in-a-circle": lambda size: drawing(
-        "/X Do " * 9, "/X 5 0 R", {5: _form("/X Do " * (size // 6), "/X 5 0 R")}
+        "/X Do " * 9, "/X 5 0 R", {5: form("/X Do " * (size // 6), "/X 5 0 R")}
     ),
     "pdf-content-again": _content_again,
     "pdf-appearances-again": _appearances,
@@ -243,5 +300,8 @@ CLASSES: dict[str, Hostile] = {
     "png-many-pixels": lambda _: png(50_000, 50_000),
     "png-within-the-limit": lambda _: png(9_990, 9_990),
     "png-long": lambda _: png(20, 4_900_000),
+    "tiff-pages": lambda size: tiff(size // 90, 0, 8),
+    "tiff-tags-with-the-same-bytes": lambda size: tiff(1, size // 2 // 12, size // 2),
+    "tiff-pages-with-the-same-bytes": lambda size: tiff(size // 2 // 330, 20, size // 2),
     "png-wide": lambda _: png(4_900_000, 20),
 }  # fmt: skip

@@ -56,6 +56,7 @@ MARKDOWN: dict[str, Hostile] = {
     "markdown: wide table, whole": lambda size: (
         (("|a" * (size // 8) + "|\n") + ("|-" * (size // 8) + "|\n") + "|a|\n" * (size // 8)).encode(), "a.md"
     ),
+    "markdown: captions of tables": repeated("a.md", "in millions\n|\n\n"),
     "markdown: loose table": repeated("a.md", "a|b\n", "a|b\n-|-\n"),
     "markdown: almost delimiter": repeated("a.md", "-" , "|a|b|\n|", "x\n"),
     "markdown: almost delimiter, spaces": repeated("a.md", " ", "|a|b|\n| -", "x\n|\n"),

@@ -70,6 +70,18 @@ def test_rows_of_values_have_no_header() -> None:
     assert read("1,2\n3,4\n").text == "|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
 
 
+@pytest.mark.parametrize(
+    "names", ["part,2023,2024", ",2023,2024", "part,2023-11,2023-12", "part,2024-05-01,2024-05-02"]
+)
+def test_periods_over_values_name_their_columns(names: str) -> None:
+    first = "| " + " | ".join(names.split(",")) + " |\n| --- | --- | --- |\n"
+    assert read(f"{names}\nhook,7,1377\nrope,98,5\n").text.startswith(first)
+
+
+def test_years_over_years_are_values() -> None:
+    assert read("Ulm,2021\nBonn,2022\nKiel,2023\n").text.startswith("|  |  |\n")
+
+
 def test_a_title_above_the_table_is_text() -> None:
     extraction = read("Stanley cups,,\nTeam,City,Cups\nBlues,STL,1\nFlyers,PHI,2\n")
     assert extraction.text.startswith("Stanley cups\n\n| Team | City | Cups |\n")

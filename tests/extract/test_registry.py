@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import SecretStr
 
+import parquetry.extract
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import media_types as kinds
 from parquetry.extract import ocr, registry
-from parquetry.extract.registry import EXTRACTORS, extract, extractor_for, fingerprint
+from parquetry.extract.registry import READERS, extract, extractor_for, fingerprint, open_extractor
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
+from tests.files.doc_writer import write_doc, write_ppt
 from tests.files.msg_writer import msg
 from tests.files.pdf_writer import line, write_pdf
 
@@ -74,9 +77,9 @@ def odt() -> bytes:
     return packed({"mimetype": kinds.ODT, "content.xml": content})
 
 
-def png() -> bytes:
+def png(kind: str = "PNG") -> bytes:
     out = BytesIO()
-    Image.effect_noise((40, 40), 60).save(out, "PNG")
+    Image.effect_noise((40, 40), 60).save(out, kind)
     return out.getvalue()
 
 
@@ -97,6 +100,15 @@ VALID: dict[str, bytes] = {
     "a.mbox": b"From a@b.c Thu Feb 29 08:15:30 2024\nFrom: a@b.c\nSubject: S\nDate: x\n\nplanted token\n\n" * 2,
     "a.md": b"---\ntitle: T\n---\n# H\n\nplanted token\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\nx = 1\n```\n",
     "a.rst": b"Title\n=====\n\nplanted token\n\n.. code:: py\n\n   x\n\n==  ==\na   b\n==  ==\n1   2\n==  ==\n",
+    "a.tex": b"\\title{T}\\section{H} planted token $x^2$ \\begin{tabular}{l}a & b\\\\c\\end{tabular}\\footnote{\\'e}"
+    b"\\begin{itemize}\\item x % c\n\\end{itemize}\\begin{verbatim}y\\end{verbatim}",
+    "a.org": b"#+TITLE: T\n* TODO H :tag:\n:PROPERTIES:\n:END:\n# c\nplanted token [[a][b]]\n| a | b |\n"
+    b"|---+---|\n| 1 | 2 |\n"
+    b"#+begin_src py\nx\n#+end_src\n",
+    "a.adoc": b"= T\n:author: A\n\n== H\n\nplanted token link:a[b]\n\n[source,py]\n----\nx\n----\n\n|===\n"
+    b"|a |b\n\n|1 |2\n|===\n",
+    "a.doc": write_doc("Ships\rplanted token\r"),
+    "a.ppt": write_ppt([["Ships", "planted token"], ["Quays", "x"]]),
     "a.txt": b"planted token\n\nAnd more.\n",
     "a.srt": b"1\n00:00:01,000 --> 00:00:04,000\n<i>planted token</i>\n\n2\n00:01:01,000 --> 00:01:04,000\nx\n",
     "a.vtt": b"WEBVTT - T\nLanguage: en\n\na\n00:01.000 --> 00:04.000\n<v Ann>planted token\n\nNOTE x\n",
@@ -109,6 +121,7 @@ VALID: dict[str, bytes] = {
     "a.py": b'"""planted token"""\n\n\ndef f(x):\n    return x\n',
     "a.yaml": b"a:\n  - planted token\n",
     "a.png": png(),
+    "a.tif": png("TIFF"),
 }
 
 
@@ -135,15 +148,30 @@ def assert_in_order(extraction: Extraction) -> None:
 
 
 def test_every_media_type_is_read_by_one_extractor_and_every_name_is_its_own():
-    claimed = [media_type for extractor in EXTRACTORS for media_type in extractor.media_types]
+    claimed = [media_type for media_types in READERS.values() for media_type in media_types]
     assert len(claimed) == len(set(claimed))
-    names = [extractor.name for extractor in EXTRACTORS]
+    names = [open_extractor(reader).name for reader in READERS]
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_the_media_types_of_an_extractor_are_known_before_it_is_imported(reader: str):
+    assert open_extractor(reader).media_types == set(READERS[reader])
+
+
+def test_every_module_with_an_extractor_is_known_to_the_registry():
+    folder = Path(parquetry.extract.__file__).parent
+    modules = {file.relative_to(folder).with_suffix("") for file in folder.rglob("*.py") if _has_extractor(file)}
+    assert {".".join(module.parts) for module in modules} == {reader.partition(":")[0] for reader in READERS}
+
+
+def _has_extractor(file: Path) -> bool:
+    return re.search(r"^    media_types = frozenset", file.read_text(), re.MULTILINE) is not None
+
+
 def test_every_extractor_names_settings_that_exist():
-    for extractor in EXTRACTORS:
-        assert extractor.settings_used <= set(ExtractionSettings.model_fields), extractor.name
+    for reader in READERS:
+        assert open_extractor(reader).settings_used <= set(ExtractionSettings.model_fields), reader
 
 
 @pytest.mark.parametrize("media_type", sorted(set(kinds.BY_EXTENSION.values()) | set(kinds.BY_NAME.values())))
@@ -153,7 +181,7 @@ def test_what_a_name_promises_is_read_or_known_as_unsupported(media_type: str):
         assert extractor_for(media_type) is not None
 
 
-@pytest.mark.parametrize("filename", [name for name in VALID if name != "a.png"])
+@pytest.mark.parametrize("filename", [name for name in VALID if name not in {"a.png", "a.tif"}])
 def test_a_valid_file_is_extracted_with_its_token(filename: str):
     extraction = outcome(VALID[filename], filename)
     assert isinstance(extraction, Extraction), extraction
@@ -192,6 +220,19 @@ def test_files_cut_short_are_extracted_or_refused_with_a_reason(filename: str, s
         (b"<!doctype html><script>1</script>", "a.html", "no-text: "),
         (b",\n,\n", "a.csv", "no-text: "),
         (b"Rar!\x1a\x07" + bytes(60), "a.rar", "unsupported-type: application/vnd.rar is not supported; unpack it"),
+        (
+            b"7z\xbc\xaf'\x1c" + bytes(60),
+            "a.7z",
+            "unsupported-type: application/x-7z-compressed is not supported; unpack",
+        ),
+        (
+            b"(\xb5/\xfd" + bytes(60),
+            "a.tar.zst",
+            "unsupported-type: application/zstd is not supported; unpack it, or if it is an archive, give it to",
+        ),
+        (b"fLaC" + bytes(60), "a.flac", "unsupported-type: audio/flac is not supported; add its transcript"),
+        (b"PAR1" + bytes(60), "a", "unsupported-type: application/vnd.apache.parquet is not supported; export"),
+        (b"%!PS", "a.ps", "unsupported-type: application/postscript is not supported; convert it to .pdf, for example"),
         (b"\x7fELF" + bytes(60), "a", "unsupported-type: application/x-elf is not supported"),
         (bytes(range(256)) * 9, "a", "unsupported-type: it is binary content of no known kind"),
     ],
@@ -250,3 +291,15 @@ def test_importing_the_registry_loads_no_heavy_library():
     program = f"import sys, parquetry.extract.registry; print(*[n for n in {heavy.split()} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_fingerprint_imports_the_one_extractor_that_it_is_of():
+    program = (
+        "import sys\nfrom parquetry.extract.registry import fingerprint\n"
+        "from parquetry.settings.sections import ExtractionSettings\n"
+        f"fingerprint({kinds.MARKDOWN!r}, ExtractionSettings())\n"
+        "print(*sorted(n for n in sys.modules if n.startswith('parquetry.extract.') and n.endswith('reader')))\n"
+        "print('parquetry.extract.markdown' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines() == ["", "True"]

@@ -27,6 +27,20 @@ def black_box(x: float, y: float, width: float, height: float) -> bytes:
     return b"%g %g %g %g re f\n" % (x, y, width, height)
 
 
+def ruled(across: Sequence[float], down: Sequence[float], *, thin_boxes: bool = False) -> bytes:
+    """Return a grid of rules with columns at the given places, and rows at the given heights from the top."""
+    left, right, top, bottom = across[0], across[-1], down[0], down[-1]
+    lines = [(left, y, right, y) for y in down] + [(x, bottom, x, top) for x in across]
+    if thin_boxes:
+        return b"".join(black_box(x, y, max(0.5, x2 - x), max(0.5, y2 - y)) for x, y, x2, y2 in lines)
+    return b"".join(rule(*ends) for ends in lines)
+
+
+def rule(x: float, y: float, to_x: float, to_y: float) -> bytes:
+    """Return content that draws a line of half a point."""
+    return b"0.5 w %g %g m %g %g l S\n" % (x, y, to_x, to_y)
+
+
 def write_pdf(
     pages: Sequence[bytes],
     *,
@@ -36,6 +50,7 @@ def write_pdf(
     size: tuple[int, int] = (595, 842),
     meanings: Mapping[int, str] | None = None,
     encryption: bytes = b"",
+    nameless: str = "",
 ) -> bytes:
     """Return a PDF file.
 
@@ -47,6 +62,7 @@ def write_pdf(
         size: width and height of the pages in points; A4 if not given.
         meanings: characters that the codes of the second font stand for.
         encryption: an encryption dictionary; nothing is encrypted.
+        nameless: letters of which the font does not say what characters they are.
     """
     count = len(pages)
     first_page, first_entry = 5, 5 + 2 * count
@@ -55,7 +71,7 @@ def write_pdf(
         1: b"<< /Type /Catalog /Pages 2 0 R /Lang (en-GB) " + (b"/Outlines 4 0 R " if outline else b"") + b">>",
         2: b"<< /Type /Pages /Count %d /Kids [%s] >>"
         % (count, b" ".join(b"%d 0 R" % (first_page + 2 * i) for i in range(count))),
-        3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding %s >>" % _encoding(nameless),
         4: b"<< /Type /Outlines /First %d 0 R /Last %d 0 R >>" % (first_entry, first_entry + len(outline) - 1),
     }
     for i, content in enumerate(pages):
@@ -86,6 +102,13 @@ def write_pdf(
         objects[number] = b"<< " + entries + b" >>"
         trailer += b" /Info %d 0 R" % number
     return _assemble(objects, trailer)
+
+
+def _encoding(nameless: str) -> bytes:
+    if not nameless:
+        return b"/WinAnsiEncoding"
+    names = b" ".join(b"%d /q%d" % (ord(letter), ord(letter)) for letter in nameless)
+    return b"<< /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [%s] >>" % names
 
 
 def _to_unicode(meanings: Mapping[int, str]) -> bytes:

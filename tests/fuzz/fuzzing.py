@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 Input = TypeVar("Input")
 SECONDS = float(os.environ.get("PARQUETRY_FUZZ_SECONDS", "600"))
 """seconds for all targets together"""
-MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "30000"))
+MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "10000"))
 """maximum number of inputs for all targets together, so that a fast machine tries no additional inputs"""
 SEED = int(os.environ.get("PARQUETRY_FUZZ_SEED", "0"))
 TIMEOUT = SECONDS + 600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
 from collections.abc import Iterator
 from itertools import chain
@@ -113,7 +112,7 @@ def test_any_command_line_ends_with_an_exit_code_and_clear_lines(made, tmp_path,
 
     def check(arguments: list[str]) -> str:
         if not desk.exists() or _looks(desk) != whole:
-            os.chdir(tmp_path)
+            monkeypatch.chdir(tmp_path)
             shutil.rmtree(desk, ignore_errors=True)
             shutil.copytree(made, desk)
         monkeypatch.chdir(desk)

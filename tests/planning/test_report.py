@@ -134,6 +134,8 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "refused",
         "retries",
         "outages",
+        "suspended",
+        "batches",
         "kept",
         "index_error",
     ]

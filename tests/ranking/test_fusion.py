@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquetry.ranking.fusion import VECTOR_WEIGHT, aged, by_rank, convex, diversify, reciprocal_rank
+from parquetry.ranking.fusion import RRF_K, VECTOR_WEIGHT, aged, by_rank, convex, diversify, reciprocal_rank
+from parquetry.settings.sections import SearchSettings
 
 HITS = st.dictionaries(st.integers(0, 20), st.floats(-10, 100, allow_nan=False), max_size=12).map(
     lambda scores: sorted(scores.items(), key=lambda pair: -pair[1])
@@ -182,3 +183,7 @@ def test_older_of_two_equals_is_never_the_better(score, days, more, half_life):
 
 def test_what_is_dated_in_the_future_is_as_new_as_now():
     assert aged(0.5, -400, 30) == 0.5
+
+
+def test_constants_are_the_defaults_of_the_settings():
+    assert (SearchSettings().vector_weight, SearchSettings().rrf_k) == (VECTOR_WEIGHT, RRF_K)

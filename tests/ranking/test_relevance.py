@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquetry.errors import SettingsError
-from parquetry.ranking.relevance import KINDS, Calibration, Curve, Evidence, relevance, words_evidence
+from parquetry.ranking.relevance import (
+    KINDS,
+    LOG_ODDS,
+    ROLES,
+    Calibration,
+    Curve,
+    Evidence,
+    relevance,
+    reranked_relevance,
+    words_evidence,
+)
 from parquetry.ranking.relevance_files import (
     bundled,
     bundled_words,
@@ -39,6 +50,14 @@ def test_relevance_is_between_nothing_and_one(cosine, coverage, amount):
     evidence = Evidence(cosine, coverage, None if coverage is None else amount)
     for calibration in (KNOWN, None):
         assert 0 <= relevance(evidence, calibration, bundled_words()) <= 1
+
+
+@given(cosines, parts, st.floats(0, 6))
+def test_relevance_that_is_shown_may_be_asked_for_as_the_least(cosine, coverage, amount):
+    evidence = Evidence(cosine, coverage, None if coverage is None else amount)
+    for calibration in (KNOWN, None):
+        found = relevance(evidence, calibration, bundled_words())
+        assert found >= round(found, 6)
 
 
 @given(st.floats(-1, 1), parts, st.floats(0, 6), st.floats(0, 1), st.floats(0, 1), st.floats(0, 3))
@@ -100,19 +119,46 @@ def test_package_has_the_bundled_embedder_with_the_data_it_was_measured_on():
     (each,) = json.loads(text)["calibrations"]
     assert each["embedder"].startswith("wordllama:")
     assert {"date", "collections", "pairs", "held_out", "fitted"} <= set(each["measured"])
-    assert set(each["curves"]) == set(KINDS)
+    assert set(each["curves"]) == set(ROLES["embedder"])
     assert len(general_questions()) == 40
 
 
 def test_own_file_wins_and_keeps_other_embedders(tmp_path):
-    mine = Calibration("mine@3", {kind: Curve(-1.0, {"cosine": 2.0} if kind != "text" else {}) for kind in KINDS})
+    curves = {kind: Curve(-1.0, {"cosine": 2.0} if kind != "text" else {}) for kind in ROLES["embedder"]}
+    mine = Calibration("embedder", "mine@3", curves)
     text = with_calibration(None, mine, {"pairs": 1}, "mine.json")
-    both = with_calibration(text, Calibration("other@3", mine.curves), {}, "mine.json")
-    assert set(parse_calibrations(both, "mine.json")) == {"mine@3", "other@3"}
+    both = with_calibration(text, replace(mine, model="other@3"), {}, "mine.json")
+    keys = {("embedder", "mine@3"), ("embedder", "other@3")}
+    assert set(parse_calibrations(both, "mine.json")) == keys
     place = tmp_path / "mine.json"
     place.write_text(both)
-    assert set(calibrations_of(str(place))) == {"mine@3", "other@3", KNOWN.embedder}
-    assert calibrations_of(str(place))["mine@3"] == mine
+    assert set(calibrations_of(str(place))) == {*keys, ("embedder", KNOWN.model)}
+    assert calibrations_of(str(place))["embedder", "mine@3"] == mine
+
+
+def test_a_file_holds_an_embedder_and_a_reranker_of_the_same_name():
+    curves = {kind: Curve(-1.0, {}) for kind in ROLES["embedder"]}
+    reranker = Calibration("reranker", "onnx:small", {"rerank": Curve(-1.0, {LOG_ODDS: 0.5})})
+    text = with_calibration(None, Calibration("embedder", "onnx:small", curves), {}, "c.json")
+    for told in (reranker, replace(reranker, curves={"rerank": Curve(-2.0, {LOG_ODDS: 0.5})}), reranker):
+        text = with_calibration(text, told, {}, "c.json")
+    found = parse_calibrations(text, "c.json")
+    assert set(found) == {("embedder", "onnx:small"), ("reranker", "onnx:small")}
+    assert found["reranker", "onnx:small"] == reranker
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=2), st.floats(-9, 9), st.floats(0, 9))
+def test_a_better_score_of_a_reranker_is_never_less_relevant(scores, intercept, weight):
+    calibration = Calibration("reranker", "x", {"rerank": Curve(intercept, {LOG_ODDS: weight})})
+    for known in (calibration, None):
+        low, high = (reranked_relevance(score, known) for score in sorted(scores))
+        assert 0 <= low <= high <= 1
+
+
+@pytest.mark.parametrize("score", [-0.5, 0.0, 0.0002, 0.3, 0.9, 0.9998, 1.0])
+def test_a_curve_that_changes_nothing_leaves_the_score_as_it_is(score):
+    same = Calibration("reranker", "x", {"rerank": Curve(0.0, {LOG_ODDS: 1.0})})
+    assert reranked_relevance(score, same) == pytest.approx(reranked_relevance(score, None), abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +170,10 @@ def test_file_that_is_no_calibration_is_named(text):
 
 
 def test_weight_that_rewards_less_evidence_is_refused():
-    curves = {kind: {"intercept": 0.0, "weights": {"coverage" if kind == "text" else "cosine": -1.0}} for kind in KINDS}
+    curves = {
+        kind: {"intercept": 0.0, "weights": {"coverage" if kind == "text" else "cosine": -1.0}}
+        for kind in ROLES["embedder"]
+    }
     told = {"format": 1, "calibrations": [{"embedder": "x", "curves": curves}]}
     with pytest.raises(SettingsError, match="holds no calibrations"):
         parse_calibrations(json.dumps(told), "c.json")
@@ -163,7 +212,7 @@ def test_error_is_the_distance_of_predicted_and_observed():
 
 
 def pair(number, kind, cosine, relevant, rank=1, collection="a"):
-    evidence = {"cosine": cosine, "coverage": cosine, "amount": cosine}
+    evidence = {"cosine": cosine, "coverage": cosine, "amount": cosine, LOG_ODDS: cosine}
     return JudgedPair(collection, f"q{number}", kind, "hybrid", evidence, relevant, rank)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -13,10 +14,14 @@ Listen = Callable[[tuple[str, int], Handler], ThreadingHTTPServer]
 
 
 class Quiet:
-    """A handler that writes no log."""
+    """A handler that writes no log, and nothing about a client that hangs up."""
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()  # type: ignore[misc]
 
 
 class LoopbackServer:

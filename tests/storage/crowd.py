@@ -1,6 +1,7 @@
 """A generated corpus of many owners, and a brute-force search over it."""
 
 import random
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from parquetry.model import Access
 from parquetry.ranking.fusion import convex
-from parquetry.storage.index.ranking import K1, B
+from parquetry.storage.index.ranking import IDENTITY_SHARE, K1, B
 from parquetry.storage.search.filters import Caller
 from parquetry.storage.search.searcher import Searcher
 from tests.records import THEN
@@ -149,17 +150,24 @@ class Oracle:
         self.chunks = [chunk for chunk, may in zip(chunks, allowed, strict=True) if may]
         self.counts = np.array([chunk.counts for chunk in self.chunks]).reshape(-1, len(VOCABULARY))
         self.lengths = self.counts.sum(axis=1)
+        openings = defaultdict(int)
+        for chunk, counts in zip(self.chunks, self.counts, strict=True):
+            openings[chunk.path] = openings[chunk.path] + counts
+        # Short texts are their own opening; no query has a word of a file name or title.
+        found = np.array([np.minimum(openings[chunk.path], 2) for chunk in self.chunks]).reshape(self.counts.shape)
+        self.identities = found / (found + 1)
         self.vectors = np.array([chunk.vector for chunk in self.chunks]).reshape(-1, DIMENSION)
         self.norms = np.linalg.norm(self.vectors, axis=1)
 
     def by_text(self, query):
-        """Return position of a chunk -> BM25."""
-        counts = self.counts[:, [VOCABULARY.index(term) for term in set(query.split()) & set(VOCABULARY)]]
+        """Return position of a chunk -> BM25, with the share of its document's identity."""
+        terms = [VOCABULARY.index(term) for term in set(query.split()) & set(VOCABULARY)]
+        counts = self.counts[:, terms]
         holding = (counts > 0).sum(axis=0)
         idf = np.log(1 + (len(counts) - holding + 0.5) / (holding + 0.5))
         mean = self.lengths.mean() if len(counts) else 1
         saturated = counts * (K1 + 1) / (counts + K1 * (1 - B + B * self.lengths / mean)[:, None])
-        scores = saturated @ idf
+        scores = np.where(counts.any(axis=1), saturated @ idf + IDENTITY_SHARE * (self.identities[:, terms] @ idf), 0)
         return {int(i): float(scores[i]) for i in np.flatnonzero(scores)}
 
     def by_vector(self, vector):

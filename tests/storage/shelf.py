@@ -31,18 +31,23 @@ class Shelf:
         self.runs = 0
         self.run_ids = "run-{}"
         self.settings = SearchSettings(language="none")
+        self.extracted = {}
+        """path -> fields of its extraction that differ from those of a plain text"""
+        self.headings = {}
+        """path -> headings above each of its chunks, if not `Heading`"""
 
     def revision(self, path, chunks, run, **fields):
         """Return the row of a document made of these chunks, and the content of its shards."""
         text = "\n".join(chunks)
         namespace, source = fields.get("namespace", "default"), fields.get("source", "docs")
         identity = ids.document_id(namespace, source, path)
-        spans, start = [], 0
+        spans, start, headings = [], 0, self.headings.get(path, ("Heading",))
         for index, chunk in enumerate(chunks):
-            spans.append(Chunk(index, start, start + len(chunk), "document", None, ("Heading",)))
+            spans.append(Chunk(index, start, start + len(chunk), "document", None, headings))
             start += len(chunk) + 1
         part = Part(0, len(text), "document", 1, None, "text")
         extraction = Extraction(text, (part,), (), None, {}, "text/markdown", "markdown/1")
+        extraction = replace(extraction, **self.extracted.get(path, {}))
         number = ids.revision(identity, run)
         counted = {"characters": len(text), "chunks": len(chunks), "tokens": 3 * len(chunks)}
         written = row(path, text, revision=number, run_id=run, **{**counted, **fields})

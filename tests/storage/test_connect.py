@@ -12,7 +12,19 @@ from parquetry.storage.lake.snapshot_views import script
 from tests.records import failed, row
 
 KNOWLEDGE = ("published", "entries", "entry_history", "decisions", "sessions")
-NAMES = ("documents", "chunks", "texts", "notes", "runs", "failures", "searches", "document_history", *KNOWLEDGE)
+NAMES = (
+    "documents",
+    "chunks",
+    "texts",
+    "notes",
+    "quality",
+    "pages",
+    "runs",
+    "failures",
+    "searches",
+    "document_history",
+    *KNOWLEDGE,
+)
 VIEWS = {*NAMES, *(f"all_{table}" for table in TABLES[:-1])}
 
 

@@ -18,7 +18,7 @@ from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import TABLES, shard_name
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.current import Stored
-from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.lake import SEARCHED, Lake
 from parquetry.storage.lake.rewrite import remove_documents, restore_version
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.maintenance.doctor import examine
@@ -51,6 +51,12 @@ def keys(server, shelf):
     bucket, _, prefix = shelf.root.removeprefix("s3://").partition("/")
     pages = server.client().get_paginator("list_objects_v2").paginate(Bucket=bucket)
     return [each["Key"].removeprefix(prefix + "/") for page in pages for each in page.get("Contents", ())]
+
+
+@pytest.mark.parametrize("needed", [["documents"], SEARCHED, TABLES])
+def test_reader_of_some_tables_finds_the_files_of_all(shelf, needed):
+    shelf.publish({"a.md": ["one"]})
+    assert dict(shelf.lake.snapshot(needed=needed).files) == dict(shelf.lake.snapshot().files)
 
 
 def test_place_without_a_corpus_says_what_to_do(reached):

@@ -27,7 +27,7 @@ class DocxExtractor:
     """
 
     name = "docx"
-    version = 3
+    version = 4
     media_types = frozenset({"application/vnd.openxmlformats-officedocument.wordprocessingml.document"})
     settings_used = frozenset({"max_unpacked_bytes"})
 

@@ -45,6 +45,8 @@ _TEASERS_FOUND = 0.75
 """share of found text up to which teasers on a page with one subject are left out"""
 _TEASERS_LINKED = 0.25
 """share of link text from which teasers on any other page are left out"""
+_FOOTER_LINKED = 0.25
+"""share of link text up to which the footer of an article is content"""
 _MAX_GROWTH = 1.25
 """maximum growth from the found text to an element that is marked as the content"""
 _CONTAINERS = frozenset({"main", "content", "main-content", "maincontent", "article", "page-content", "article-body"})
@@ -215,7 +217,9 @@ def _is_boilerplate(block: PageBlock, body: PageBlock) -> bool:
         return False
     attributes = node.attributes
     role = (attributes.get("role") or "").lower()
-    if tag in ("nav", "footer") or role in ("navigation", "contentinfo"):
+    if tag == "nav" or role == "navigation":
+        return True
+    if (tag == "footer" or role == "contentinfo") and not _is_footer_of_content(block):
         return True
     # The names checked below may be wrong: the content finder takes precedence.
     if block.found > block.characters / 2:
@@ -228,6 +232,16 @@ def _is_boilerplate(block: PageBlock, body: PageBlock) -> bool:
         return False
     names = _CAMEL.sub(r"\1-\2", f"{attributes.get('class') or ''} {attributes.get('id') or ''}")
     return bool(_BOILERPLATE_NAME.search(names))
+
+
+def _is_footer_of_content(block: PageBlock) -> bool:
+    """Return True for the notes below an article, as opposed to what ends every page of a site."""
+    if block.linked > _FOOTER_LINKED * block.characters:
+        return False
+    outer = block.node.parent
+    while outer is not None and outer.tag not in ("main", "article", "footer"):
+        outer = outer.parent
+    return outer is not None and outer.tag != "footer"
 
 
 def _is_link_list(block: PageBlock, core: PageBlock, is_article: bool) -> bool:

@@ -12,7 +12,9 @@ from parquetry.extract.html.blocks import BlockWriter
 from parquetry.extract.html.content import MainContent, choose
 from parquetry.extract.html.depth import MAX_DEPTH, without_depth
 from parquetry.extract.html.metadata import page_metadata, page_title
+from parquetry.extract.html.nodes import is_unseen
 from parquetry.extract.html.shape import Blocks
+from parquetry.extract.html.tables import is_layout_table, read_table
 from parquetry.extract.scanning import Marks
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
@@ -28,6 +30,8 @@ _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-z][\w:-]*)((?:\s[^<>]*)?)/>",
     re.IGNORECASE,
 )
+_TABLE_LOOKS = 4
+"""times the text of a page may be looked at for tables, which stand within each other"""
 _CDATA = Marks(re.compile(r"<!\[CDATA\[()"), {"": re.compile(r"\]\]>")})
 
 
@@ -44,7 +48,7 @@ class WebExtractor:
     """Reads HTML pages."""
 
     name = "web"
-    version = 4
+    version = 5
     media_types = frozenset({"text/html", "application/xhtml+xml"})
     settings_used = frozenset({"main_content_only"})
 
@@ -102,6 +106,27 @@ def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Pa
     if selection.root is not None:
         BlockWriter(builder, Blocks.of(page), selection.dropped).write(selection.root)
     return Page(page_title(page), page_metadata(page), tuple(warnings))
+
+
+def rows_of_tables(html: str, most: int) -> list[list[str]]:
+    """Return cells of the rows of a page's tables of data, without reading the page.
+
+    Args:
+        html: text.
+        most: maximum number of rows; a table is looked at as long as there are fewer.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    page = LexborHTMLParser(without_depth(_as_html(html.replace("\x00", "")))[0])
+    rows: list[list[str]] = []
+    left = _TABLE_LOOKS * len(html)
+    for table in page.css("table"):
+        left -= len(table.text() or "")
+        if left < 0 or len(rows) >= most:
+            break
+        if not is_unseen(table) and not is_layout_table(table):
+            rows += read_table(table)[0]
+    return rows[:most]
 
 
 def _declared(content: bytes) -> str | None:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from parquetry.extract.builder import FREE_FILLING, MAX_FILLING, filled_up
+from parquetry.extract.grid import are_periods_over_numbers
 from parquetry.extract.html.nodes import is_unseen, running_text
 from parquetry.extract.html.shape import span
 
@@ -31,6 +32,9 @@ _REPEATED_CHARACTERS = 60
 _LEADING_SIGN = frozenset({"$", "€", "£", "¥", "US$", "("})
 _TRAILING_SIGN = frozenset({")", "%", ")%", "pts"})
 _NUMBER = re.compile(r"^[-+(−]?[$€£]?\s*\d[\d.,\s%)]*$")
+_BEGINS_NUMBER = re.compile(r"[-+(−$€£¥\s]{0,4}(?:[\d.,]|[-–—]\s*\)?$)")
+"""a number, or the dash that stands for none"""
+_A_NUMBER = re.compile(r"(?:US)?[-+(−$€£¥\s]{0,6}(?:[.,]?\d[\d.,\s]{0,40}|[-–—]\s?)\)?")
 
 Rows = list[list[str]]
 
@@ -114,7 +118,10 @@ def looks_like_names(rows: Rows) -> bool:
     if len(rows) < 2:
         return False
     first = rows[0]
-    return all(cell and len(cell) <= 80 and not _NUMBER.match(cell) for cell in first) and len(set(first)) == len(first)
+    words = all(cell and len(cell) <= 80 and not _NUMBER.match(cell) for cell in first) and len(set(first)) == len(
+        first
+    )
+    return words or are_periods_over_numbers(rows)
 
 
 def _rows(table: LexborNode) -> list[LexborNode]:
@@ -172,10 +179,10 @@ def _join_signs(rows: Rows) -> Rows:
     """Join `$` and `)` in columns of their own, as in financial reports, to their numbers."""
     for row in rows:
         for place in range(len(row) - 1):
-            if row[place] in _LEADING_SIGN and row[place + 1]:
+            if row[place] in _LEADING_SIGN and _BEGINS_NUMBER.match(row[place + 1]):
                 row[place], row[place + 1] = "", row[place] + row[place + 1]
         for place in range(len(row) - 1, 0, -1):
-            if row[place] in _TRAILING_SIGN and row[place - 1]:
+            if row[place] in _TRAILING_SIGN and _A_NUMBER.fullmatch(row[place - 1]):
                 row[place - 1], row[place] = row[place - 1] + row[place], ""
     return rows
 

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from parquetry.errors import BrokenDocument
 from parquetry.extract.encoding import decode
 from parquetry.extract.mail import parser as mail_parser
+from parquetry.extract.mail.tables import keeps_rows
 from parquetry.extract.scanning import Marks
 
 STUB_SHARE = 0.2
@@ -65,6 +66,11 @@ class Mail:
         """Return a decoded header on one line; repeated headers are joined by commas."""
         found = (value for key, value in self.headers.raw_items() if key.lower() == name)
         return ", ".join(text for value in found if (text := " ".join(_header_text(value).split())))
+
+    @property
+    def is_web_archive(self) -> bool:
+        """True for a page that a browser saved as a mail (MHTML)."""
+        return bool(self.header("snapshot-content-location")) or self.header("from").lower().startswith("<saved by ")
 
     def date(self) -> str:
         """Return the date in ISO 8601 with its offset; unchanged if it is not a valid date."""
@@ -138,9 +144,12 @@ def _collect_alternative(part: Message, mail: Mail) -> None:
 
 
 def plainest(plain: list[Text], rich: list[Text]) -> list[Text]:
-    """Return the plain version of a body, or the HTML version if the plain one only says to read that."""
-    enough = _letters(plain) and _letters(plain) >= STUB_SHARE * _letters(rich)
-    return plain if enough or not _letters(rich) else rich
+    """Return the plain version of a body, or HTML if the plain one only says to read that, or took tables apart."""
+    if not _letters(rich):
+        return plain
+    if not _letters(plain) or _letters(plain) < STUB_SHARE * _letters(rich):
+        return rich
+    return plain if keeps_rows([text.content for text in plain], [text.content for text in rich]) else rich
 
 
 def pictures_of(page: str) -> list[str]:

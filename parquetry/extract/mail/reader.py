@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parquetry.errors import BrokenDocument, DocumentError
 from parquetry.extract.builder import TextBuilder
-from parquetry.extract.html.reader import add_html
+from parquetry.extract.html.reader import add_html, read_page
 from parquetry.extract.mail.mailbox import mails_of
 from parquetry.extract.mail.outlook import parse_outlook
 from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
@@ -25,7 +25,7 @@ class MailExtractor:
     """Reads e-mails (EML), messages of Outlook (MSG), mailboxes (mbox) and web archives (MHTML)."""
 
     name = "mail"
-    version = 6
+    version = 7
     media_types = frozenset({EMAIL, MSG, MBOX})
     settings_used = frozenset(
         # Attachments may be of any type, so settings of other extractors affect a mail, too.
@@ -104,6 +104,9 @@ class _MailWriter:
         self.subject = self.subject or mail.header("subject")
         has_html = any(text.is_html for text in mail.texts)
         self._open_part(mail.header("subject"), "markdown" if has_html else "text", depth)
+        if has_html and mail.is_web_archive:
+            self._write_page(mail)
+            return
         self.builder.heading(1 + depth, mail.header("subject"))
         lines = [f"{name.title()}: {value}" for name in _SHOWN if (value := mail.header(name))]
         if date := mail.date():
@@ -123,6 +126,13 @@ class _MailWriter:
                 self.warnings.append(f"attachments after the first {MAX_ATTACHMENTS} were not read")
                 break
             self._write_attachment(attachment, depth + 1)
+
+    def _write_page(self, mail: Mail) -> None:
+        """Write a page that a browser saved; what it shows beside its text, such as pictures, is part of it."""
+        for text in mail.texts:
+            if text.is_html:
+                page = read_page(self.builder, text.content, main_only=self._settings.main_content_only)
+                self.warnings.extend(page.warnings)
 
     def _open_part(self, name: str | None, text_format: TextFormat, depth: int) -> None:
         if depth == 0 and not self._in_mailbox:

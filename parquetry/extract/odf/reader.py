@@ -25,7 +25,7 @@ class OdtExtractor:
     """
 
     name = "odt"
-    version = 3
+    version = 4
     media_types = frozenset(
         {"application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.presentation"}
     )

@@ -5,11 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
@@ -32,14 +29,13 @@ from parquetry.extract.media_types import PDF
 from parquetry.extract.pdf import attachments as pdf_attachments
 from parquetry.extract.pdf import engine as pdf_engine
 from parquetry.extract.pdf import metadata as pdf_metadata
+from parquetry.extract.pdf.reading import Reading, page_facts, warnings_of, why_no_text
 from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.extract.pdf.weight import Weights
+from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument
-from parquetry.plural import counted
 from parquetry.settings.sections import ExtractionSettings
 
-_OCR_TIME_SHARE = 0.7
-"""share of the document's time limit for OCR; the pages read by then are kept instead of losing the document"""
 _CHARACTERS_PER_BYTE = 8
 """maximum characters of all pages per byte of the file, because the same page may be listed any number of times; the
 maximum in 179 genuine documents is 0.6"""
@@ -47,42 +43,13 @@ _FREE_CHARACTERS = 100_000
 """characters allowed for any document"""
 _PUBLIC_KEY = re.compile(rb"/adbe\.pkcs7\.s[345]\b|/Filter\s*/(?:Adobe\.PubSec|Entrust\.PPKEF)\b")
 """sign of encryption for certificates (ISO 32000-1, 7.6.4) in its dictionary, which is never compressed"""
-_PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
-_NO_TITLE = re.compile(
-    r"(?:untitled.*|\(?anonymous\)?|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$",
-    re.I,
-)
-
-
-@dataclass(slots=True)
-class _Reading:
-    """The content read from a document so far."""
-
-    pages: list[list[Line]] = field(default_factory=list)
-    """lines of each page, from the first"""
-    information: dict[str, str] = field(default_factory=dict)
-    """entries of the document information dictionary"""
-    bookmarks: dict[int, list[Bookmark]] = field(default_factory=lambda: defaultdict(list))
-    """0-based page -> its bookmarks, in outline order"""
-    language: str | None = None
-    warnings: list[str] = field(default_factory=list)
-    unread: list[int] = field(default_factory=list)
-    """1-based numbers of pages without a text layer that were not read by OCR"""
-    illegible: list[int] = field(default_factory=list)
-    """1-based numbers of pages on which OCR found no text"""
-    damaged: list[int] = field(default_factory=list)
-    """1-based numbers of pages that neither engine could read"""
-    heavy: int = 0
-    """number of pages that draw more than the size of the document allows"""
-    attached: list[str] = field(default_factory=list)
-    """names of attached files"""
 
 
 class PdfExtractor:
     """Reads the text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 5
+    version = 7
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 
@@ -93,15 +60,16 @@ class PdfExtractor:
             SkippedDocument: `no-text`: the document is a scan, and OCR is off, not installed or found nothing.
             BrokenDocument: `encrypted`: no password opens it; `damaged`: neither engine can read it.
         """
-        reading = _Reading()
+        reading = Reading()
         if not _read_with_pdfium(document, settings, reading):
             _read_with_pypdf(document, settings, reading)
         return self._build(reading, media_type, settings)
 
-    def _build(self, reading: _Reading, media_type: str, settings: ExtractionSettings) -> Extraction:
+    def _build(self, reading: Reading, media_type: str, settings: ExtractionSettings) -> Extraction:
         title = _title(reading)
         titles = [bookmark.title for entries in reading.bookmarks.values() for bookmark in entries]
         pages = without_running_heads(reading.pages, [title or "", *titles])
+        reading.tables.write(pages, reading.pages)
         raw = [paragraphs(lines) for lines in pages]
         words = words_of(raw) if any(HYPHEN_MARK in text for text in raw) else frozenset[str]()
         sizes = large_lines(pages) if not reading.bookmarks else None
@@ -113,7 +81,8 @@ class PdfExtractor:
                 bookmarks = [Bookmark(level, title, lines[first].top) for first, level, title in sizes[index]]
             if bookmarks:
                 text = normalise(text).strip()
-            builder.part("page", index + 1, format="text")
+            tabular = any(line.block is not None for line in lines)
+            builder.part("page", index + 1, format="markdown" if tabular else "text")
             start = builder.text(text)
             if start is None or not bookmarks:
                 continue
@@ -124,7 +93,8 @@ class PdfExtractor:
             metadata=pdf_metadata.of(reading.information, len(reading.pages), reading.language),
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
-            warnings=_warnings(reading),
+            warnings=warnings_of(reading),
+            pages=page_facts(reading),
         )
         attached = pdf_attachments.note(reading.attached)
         if not extraction.text and reading.heavy:
@@ -132,24 +102,24 @@ class PdfExtractor:
         if not extraction.text and reading.damaged:
             raise BrokenDocument("damaged", "no page of it can be read")
         if not extraction.text:
-            raise SkippedDocument("no-text", "; ".join([_why_no_text(reading, settings), *attached]))
+            raise SkippedDocument("no-text", "; ".join([why_no_text(reading, settings), *attached]))
         return extraction
 
 
 # --- reading
 
 
-def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> bool:
+def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, reading: Reading) -> bool:
     """Read everything that PDFium can; return False if it cannot open the document or finds no page."""
     from pypdfium2 import PdfiumError
 
     opened = _open_with_pdfium(document, settings)
     if opened is None:
         return False
-    deadline = time.monotonic() + _OCR_TIME_SHARE * settings.timeout_seconds
+    deadline = time.monotonic() + ocr.TIME_SHARE * settings.timeout_seconds
     second = _PypdfPages(document, settings)
     try:
-        count = len(opened)
+        count = reading.count = len(opened)
         fillable = pdf_engine.has_form(opened)
         reading.attached += pdf_attachments.of_document(opened)
         left = _FREE_CHARACTERS + _CHARACTERS_PER_BYTE * len(document.content)
@@ -160,11 +130,13 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
                 break
             if not second.allows_next():
                 reading.pages.append([])
-                reading.heavy += 1
+                reading.heavy.append(index + 1)
                 continue
             try:
                 page = opened[index]
-                reading.attached += pdf_attachments.of_page(page)
+                if second.may_attach:
+                    # PDFium would keep every annotation that it is asked for: 100 MB for the index of a manual.
+                    reading.attached += pdf_attachments.of_page(page)
                 if fillable:
                     page = pdf_engine.flattened(opened, index, page)
             except PdfiumError:
@@ -208,20 +180,30 @@ def _passwords(settings: ExtractionSettings) -> Iterator[str]:
         yield password.get_secret_value()
 
 
-def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float, reading: _Reading) -> list[Line]:
-    lines = pdf_engine.page_lines(page)
-    if not pdf_engine.lacks_text(page, lines):
-        return lines
-    if not (settings.ocr and ocr.available()):
+def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float, reading: Reading) -> list[Line]:
+    lines, unmapped = reading.tables.read_lines(page, number - 1)
+    if pdf_engine.lacks_text(page, lines):
+        recognised = _recognised(page, lines, number, settings, deadline, reading)
+        if recognised is not None:
+            return recognised
+    if reading.unmapped is not None:
+        reading.unmapped += unmapped
+    return lines
+
+
+def _recognised(
+    page: Any, lines: list[Line], number: int, settings: ExtractionSettings, deadline: float, reading: Reading
+) -> list[Line] | None:
+    """Return the lines that OCR finds on a page; None if there are no more than its text layer has."""
+    if not (settings.ocr and ocr.available()) or time.monotonic() > deadline:
         reading.unread.append(number)
-        return lines
-    if time.monotonic() > deadline:
-        reading.unread.append(number)
-        return lines
-    found = ocr.as_text_lines(ocr.read(pdf_engine.render(page)))
+        return None
+    read = ocr.read(pdf_engine.render(page))
+    found = ocr.as_text_lines(read)
     if sum(len(line.text) for line in found) <= sum(len(line.text) for line in lines):
         reading.illegible += [] if lines else [number]
-        return lines
+        return None
+    reading.recognised[number] = ocr.confidence_of(read) or 0.0
     reading.warnings.append(f"page {number} has no text layer; its text is read by OCR")
     return found
 
@@ -240,6 +222,11 @@ class _PypdfPages:
         with _quiet():
             return self._weights.allows_next()
 
+    @property
+    def may_attach(self) -> bool:
+        """False if no file is attached to the page that was allowed last."""
+        return self._weights.may_attach
+
     def lines(self, index: int) -> list[Line]:
         """Return the lines of the page at a 0-based index; empty if pypdf cannot read it either."""
         if self._reader is None:
@@ -248,7 +235,7 @@ class _PypdfPages:
             return _pypdf_page(self._reader, index) or []
 
 
-def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> None:
+def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: Reading) -> None:
     """Start over with pypdf, which is slower but repairs more.
 
     Raises:
@@ -257,14 +244,15 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
     with _quiet():
         reader = _open_with_pypdf(document, settings)
         try:
-            count = len(reader.pages)
+            count = reading.count = len(reader.pages)
+            reading.unmapped = None
         except _pypdf_errors() as error:
             raise BrokenDocument("damaged", f"no page can be found in it: {error}") from error
         weights = Weights(reader, _pypdf_errors(), len(document.content))
         for index in range(count):
             if not weights.allows_next():
                 reading.pages.append([])
-                reading.heavy += 1
+                reading.heavy.append(index + 1)
                 continue
             lines = _pypdf_page(reader, index)
             reading.pages.append(lines or [])
@@ -281,10 +269,12 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
 
 
 def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any:
-    from pypdf import PasswordType, PdfReader
+    from pypdf import PasswordType
+
+    from parquetry.extract.pdf.packed_objects import OneByOneReader
 
     try:
-        reader = PdfReader(BytesIO(document.content), strict=False)
+        reader = OneByOneReader(document.content)
         if not reader.is_encrypted:
             return reader
         for password in _passwords(settings):
@@ -315,7 +305,7 @@ def _pypdf_page(reader: Any, index: int) -> list[Line] | None:
     return [Line(line.strip(), 0, 0, 0, 0, 0) for line in text.split("\n") if line.strip()]
 
 
-def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: _Reading) -> None:
+def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: Reading) -> None:
     for entry in entries:
         if isinstance(entry, list):
             _pypdf_outline(reader, entry, level + 1, reading)
@@ -347,43 +337,14 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- warnings and metadata
+# --- title
 
 
-def _title(reading: _Reading) -> str | None:
-    declared = _PROGRAM_PREFIX.sub("", reading.information.get("Title", "").strip("\x00 \t\r\n"))
-    if declared and not _NO_TITLE.match(declared):
+def _title(reading: Reading) -> str | None:
+    declared = useful_title(reading.information.get("Title"))
+    if declared is not None:
         return declared
     outermost = [b for entries in reading.bookmarks.values() for b in entries if b.level == 1]
     if len(outermost) == 1 and outermost[0] in reading.bookmarks.get(0, []):
         return outermost[0].title
     return first_title(reading.pages[0], body_size(reading.pages)) if reading.pages else None
-
-
-def _warnings(reading: _Reading) -> list[str]:
-    unread = [f"page {number} has no text layer" for number in reading.unread]
-    illegible = [f"page {number} is a picture in which no text can be read" for number in reading.illegible]
-    damaged = [f"page {number} is damaged" for number in reading.damaged]
-    heavy = [f"{counted(reading.heavy, 'page')} not read: more is drawn on them than the size of the document allows"]
-    return [
-        *reading.warnings,
-        *(heavy if reading.heavy else []),
-        *unread,
-        *illegible,
-        *damaged,
-        *pdf_attachments.note(reading.attached),
-    ]
-
-
-def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
-    pages = len(reading.pages)
-    if reading.illegible and not reading.unread:
-        return "its pages are pictures in which no text can be read"
-    if not reading.unread:
-        return f"nothing is written on its {counted(pages, 'page')}"
-    pictures = "its pages are pictures without a text layer"
-    if not settings.ocr:
-        return f"{pictures}; set extraction.ocr = true to read them"
-    if not ocr.available():
-        return f"{pictures}; to read them: pip install 'parquetry[ocr]'"
-    return f"{pictures}, and there was no time to read one; raise extraction.timeout_seconds"

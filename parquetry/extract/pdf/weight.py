@@ -32,26 +32,30 @@ class Weights:
     """The remaining amount of content that the pages of a document may draw.
 
     Args:
-        reader: the document opened with pypdf; None if pypdf cannot open it, in which case there is no limit.
+        reader: a `OneByOneReader` of the document; None if pypdf cannot open it, in which case there is no limit.
         errors: exceptions that pypdf raises on damaged input.
         size: size of the file in bytes.
     """
 
     def __init__(self, reader: Any, errors: tuple[type[Exception], ...], size: int) -> None:
         self._errors = errors
+        self._reader = reader
         self._pages = _pages(reader) if reader is not None else iter(())
         self._known: dict[int, int] = {}
         self._meant: dict[int, int] = {}
         self._left = FREE_BYTES + MOST_DRAWN * size
+        self.may_attach = True
+        """False if no file is attached to the page that was allowed last"""
 
     def allows_next(self) -> bool:
         """Return True and deduct the content of the next page, in page order, if it may be drawn; else return False."""
         from pypdf.errors import LimitReachedError
 
         weight = 0
+        self.may_attach = True
         try:
             page, resources = next(self._pages, ({}, {}))
-            weight = sum(self._drawn(content, resources, 0) for content in _shown(page))
+            weight = sum(self._drawn(content, resources, 0) for content in self._shown(page))
         except LimitReachedError:
             # The generator has ended with it: of the pages that follow, none would be measured.
             self._left = -1
@@ -61,6 +65,23 @@ class Weights:
             return False
         self._left -= weight
         return True
+
+    def _shown(self, page: Any) -> Iterator[Any]:
+        """Yield references to the content of a page and to the appearances of its annotations."""
+        listed = _value(page, "/Contents")
+        yield from listed if isinstance(listed, list) else [_entry(page, "/Contents")]
+        attaches = False
+        for annotation in _value(page, "/Annots"):
+            attaches = attaches or not self._reader.lacks(annotation, "/FileAttachment")
+            if self._reader.lacks(annotation, "/AP"):
+                continue
+            look = _value(annotation.get_object(), "/AP")
+            states = _value(look, "/N")
+            if hasattr(states, "get_data"):
+                yield _entry(look, "/N")
+            else:
+                yield from (_entry(states, state) for state in states)
+        self.may_attach = attaches
 
     def _drawn(self, named: Any, resources: Any, depth: int) -> int:
         """Return the bytes of content that an object draws, counting nested pictures and forms at each reference."""
@@ -76,6 +97,7 @@ class Weights:
             with suppress(*self._errors):
                 weight = self._weight(named.get_object(), resources, depth)
             self._known[key] = weight
+            self._reader.forget(named)
         return self._known[key]
 
     def _weight(self, stream: Any, resources: Any, depth: int) -> int:
@@ -102,6 +124,7 @@ class Weights:
                 continue
             if key not in self._meant:
                 data = _unpacked(told.get_object()) or b""
+                self._reader.forget(told)
                 self._meant[key] = max(map(len, _LONG_MEANING.findall(data)), default=4) // 4
             most = max(most, self._meant[key])
         return most
@@ -121,16 +144,6 @@ def _pages(reader: Any) -> Iterator[tuple[Any, Any]]:
         else:
             passed = 0
             yield node, resources
-
-
-def _shown(page: Any) -> Iterator[Any]:
-    """Yield references to the content of a page and to the appearances of its annotations."""
-    listed = _value(page, "/Contents")
-    yield from listed if isinstance(listed, list) else [_entry(page, "/Contents")]
-    for annotation in _value(page, "/Annots"):
-        look = _value(annotation.get_object(), "/AP")
-        states = _value(look, "/N")
-        yield from [_entry(look, "/N")] if hasattr(states, "get_data") else map(states.raw_get, states)
 
 
 def _value(dictionary: Any, name: str) -> Any:

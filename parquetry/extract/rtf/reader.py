@@ -15,7 +15,7 @@ class RtfExtractor:
     """Reads rich texts; notes, comments and the distinct texts of page headers and footers follow the text once."""
 
     name = "rtf"
-    version = 1
+    version = 2
     media_types = frozenset({RTF})
     settings_used: frozenset[str] = frozenset()
 

@@ -45,7 +45,7 @@ class SheetExtractor:
     """Reads XLSX, XLSB, XLS and ODS workbooks."""
 
     name = "sheets"
-    version = 3
+    version = 4
     media_types = frozenset({_XLSX, _XLSB, _ODS, _XLS})
     settings_used = frozenset({"max_unpacked_bytes"})
 

@@ -121,13 +121,13 @@ class LocalFiles:
         unfinished = final.with_name(f"{final.name}.{secrets.token_hex(4)}{UNFINISHED}")
         with _kept_in(self.uri):
             for left in reversed(range(_TRIES)):
-                self._make_folder(final.parent)
                 try:
+                    self._make_folder(final.parent)
                     digest = _written(unfinished, content)
                     unfinished.replace(final)
                     _sync(final.parent)
                 except FileNotFoundError:
-                    # Another process may have deleted the empty folder in between.
+                    # Another process may have deleted the empty folder, or one above it, in between.
                     if not left:
                         raise
                     continue

@@ -31,6 +31,7 @@ from parquetry.serving.http.openai.sending import (
     unless_gone,
 )
 from parquetry.serving.http.problems import Problem, invalid_request
+from parquetry.settings.hub import model_name
 from parquetry.settings.sections import Settings
 
 router = APIRouter(prefix="/v1", tags=["models"], include_in_schema=False)
@@ -146,7 +147,7 @@ def embedders_for(settings: Settings, principal: Principal) -> dict[str, str]:
     """Return the embedders of the namespaces that a principal sees: name as a model -> name in the settings."""
     names = [settings.corpus.embedder, *(each.embedder for each in settings.namespace if principal.sees(each.name))]
     # The place of a model's folder is nobody's business.
-    return {f"onnx:{name.rstrip('/').rpartition('/')[2]}" if name.startswith("onnx:") else name: name for name in names}
+    return {model_name(name): name for name in names}
 
 
 def _texts(asked: EmbeddingsRequest) -> list[str]:
@@ -167,7 +168,7 @@ def _unusable(detail: str, param: str = "input") -> Problem:
 
 
 def _embedded(settings: Settings, name: str, asked: EmbeddingsRequest, texts: list[str]) -> Mapping[str, Any]:
-    embedder = open_embedder(name, settings.embedding)
+    embedder = open_embedder(name, settings.embedding, settings.hub)
     if asked.dimensions not in (None, embedder.dimension):
         raise _unusable(f"dimensions: vectors of this model have {embedder.dimension}", "dimensions")
     found = embedder.embed(texts)

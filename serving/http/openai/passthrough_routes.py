@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
+from parquetry.errors import ParquetryError
 from parquetry.serving.access.principals import Principal
+from parquetry.serving.access.refusals import AccessRefused
 from parquetry.serving.chat.failures import UpstreamFailed
 from parquetry.serving.chat.upstream import Sender, Upstream, UpstreamAnswer, no_upstream
-from parquetry.serving.http.callers import SearchCaller
+from parquetry.serving.http.admission import record_refusal
+from parquetry.serving.http.answers import GONE, Recorded, outcome_of
+from parquetry.serving.http.callers import SearchCaller, resources_of
 from parquetry.serving.http.openai.sending import (
     ClientGone,
     ModelService,
@@ -76,20 +80,37 @@ async def pass_on(
     sender = sender_of(request, caller, upstream)
     if not keeps_nothing:
         _check_right(request, caller, sender, path)
+    record = Recorded(request, caller, "request.relayed", None)
+    told: dict[str, Any] = {"target": f"{request.method} /v1/{path}", "upstream": upstream.address}
     try:
         answer = await _answered(request, upstream, sender, path, query, content)
+        if 300 <= answer.status < 400 or (sender.is_own and answer.status in (401, 403)):
+            raise await answer.refused(sender)
     except (ClientGone, ClientDisconnect):
+        record.write(status=GONE, **told)
         return gone_answer()
-    if 300 <= answer.status < 400 or (sender.is_own and answer.status in (401, 403)):
-        raise await answer.refused(sender)
-    return RelayedResponse(_blocks(answer), answer.status, coming(answer.raw_headers))
+    except (ParquetryError, Problem) as error:
+        status, reason = outcome_of(error)
+        record.write(status=status, reason=reason, **told)
+        raise
+    record.write(status=answer.status, **told)
+
+    async def ended() -> None:
+        answer.close()
+
+    return RelayedResponse(_blocks(answer), ended, answer.status, coming(answer.raw_headers))
 
 
 def _check_right(request: Request, caller: Principal, sender: Sender, path: str) -> None:
     """Let only administrators touch what callers keep at the model service under the one key of this service."""
     is_read = request.method == "GET" and (path == "models" or path.startswith("models/"))
     if sender.is_own and not is_read and not (request.method == "POST" and path in _STATELESS):
-        caller.demand("admin")
+        try:
+            caller.demand("admin")
+        except AccessRefused as refusal:
+            address = None if request.client is None else request.client.host
+            record_refusal(resources_of(request), address, refusal, f"{request.method} /v1/{path}", caller)
+            raise
 
 
 async def _answered(
@@ -140,9 +161,6 @@ async def _uploaded(
     return answer
 
 
-async def _blocks(answer: UpstreamAnswer) -> AsyncIterator[bytes]:
-    try:
-        async for block in answer.blocks():
-            yield block
-    finally:
-        answer.close()
+async def _blocks(answer: UpstreamAnswer) -> AsyncGenerator[bytes]:
+    async for block in answer.blocks():
+        yield block

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
@@ -16,7 +15,7 @@ from parquetry.serving.chat.agents import Agents
 from parquetry.serving.chat.options import RagOptions
 from parquetry.serving.chat.retrieval import scope_of
 from parquetry.serving.chat.upstream import Sender, Upstream, no_upstream
-from parquetry.serving.http.answers import Recorded
+from parquetry.serving.http.answers import GONE, Recorded, outcome_of
 from parquetry.serving.http.callers import NAMESPACE_HEADER, Parts, SearchCaller, namespace_of
 from parquetry.serving.http.openai.passthrough_routes import pass_on
 from parquetry.serving.http.openai.sending import (
@@ -58,17 +57,23 @@ async def create_response(request: Request, caller: SearchCaller, parts: Parts, 
     given = await json_object(request)
     if parts.settings.upstream.native_responses and await _is_native(request, parts, caller, sender, given):
         return await pass_on(request, caller, upstream, await request.body(), keeps_nothing=_keeps_nothing(given))
+    record = Recorded(request, caller, "knowledge.query", None)
+    opened = None
     try:
         opened = await unless_gone(request, _opened(request, parts, caller, upstream, sender, given))
-        record = Recorded(request, caller, "knowledge.query", None)
         if opened.request.stream:
             events = opened.events()
             first = await unless_gone(request, _first(events))
-            return RelayedResponse(_stream(first, events, opened, record), headers=_HEADERS)
+            stream = ResponseStream(first, events, opened, record)
+            return RelayedResponse(stream.blocks(), stream.ended, headers=_HEADERS)
         response = await unless_gone(request, opened.whole())
     except ClientGone:
+        record.left(_queries(opened))
         return gone_answer()
-    _record(record, opened)
+    except Exception as error:
+        record.failed(error, _queries(opened))
+        raise
+    _record(record, opened, 200)
     return JSONResponse(response)
 
 
@@ -113,21 +118,31 @@ async def _first(events: AsyncGenerator[Event]) -> Event:
     return await anext(events)
 
 
-async def _stream(
-    first: Event, events: AsyncGenerator[Event], opened: OpenResponse, record: Recorded
-) -> AsyncIterator[bytes]:
-    try:
-        async with aclosing(events):
-            yield _encoded(first)
-            async for event in events:
+class ResponseStream:
+    """A streamed response, which has begun."""
+
+    def __init__(self, first: Event, events: AsyncGenerator[Event], opened: OpenResponse, record: Recorded) -> None:
+        self._first, self._events = first, events
+        self._opened, self._record = opened, record
+        self._outcome: tuple[int, str | None] = (GONE, None)
+        """status and reason, until others are known"""
+
+    async def blocks(self) -> AsyncGenerator[bytes]:
+        """Yield the stream for the client."""
+        try:
+            yield _encoded(self._first)
+            async for event in self._events:
                 yield _encoded(event)
-    except Exception as error:
-        # The edge of a stream that has begun: its client learns that the answer is not whole.
-        for event in opened.failed(error):
-            yield _encoded(event)
-        raise
-    finally:
-        _record(record, opened)
+            self._outcome = (200, None)
+        except Exception as error:  # noqa: BLE001 - the edge of a stream that has begun: its client learns of any error
+            self._outcome = outcome_of(error)
+            for event in self._opened.failed(error):
+                yield _encoded(event)
+
+    async def ended(self) -> None:
+        """End the request to the model service, and record the response."""
+        await self._events.aclose()
+        _record(self._record, self._opened, *self._outcome)
 
 
 def _encoded(event: Event) -> bytes:
@@ -135,9 +150,13 @@ def _encoded(event: Event) -> bytes:
     return f"event: {event['type']}\ndata: {data}\n\n".encode("ascii")
 
 
-def _record(record: Recorded, opened: OpenResponse) -> None:
-    search = opened.search
-    record.answered([*opened.hits, *([] if search is None else search.hits)], [] if search is None else search.queries)
+def _queries(opened: OpenResponse | None) -> list[str]:
+    return [] if opened is None or opened.search is None else opened.search.queries
+
+
+def _record(record: Recorded, opened: OpenResponse, status: int, reason: str | None = None) -> None:
+    hits = [*opened.hits, *([] if opened.search is None else opened.search.hits)]
+    record.answered(hits, _queries(opened), status=status, reason=reason)
     usage = opened.answering.transcript.usage()
     if usage is not None:
         record.spent(usage["input_tokens"], usage["output_tokens"])

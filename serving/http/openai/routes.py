@@ -10,11 +10,18 @@ from parquetry.settings.sections import Settings
 
 
 def add_openai_routes(app: FastAPI, settings: Settings) -> None:
-    """Add the routes below `/v1`; paths that none of them has go on to the model service.
+    """Add the routes of chats, responses and models.
+
+    They stand first: routes are tried in order, and chats would try those of all other parts.
 
     Raises:
         SettingsError: an agent is not valid.
     """
     app.state.agents = Agents(settings)
-    for routes in (chat_routes, response_routes, model_routes, passthrough_routes):
+    for routes in (chat_routes, response_routes, model_routes):
         app.include_router(routes.router)
+
+
+def add_passthrough(app: FastAPI) -> None:
+    """Add the route of all paths below `/v1` that no other has: they go on to the model service."""
+    app.include_router(passthrough_routes.router)

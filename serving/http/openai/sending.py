@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Request
 from fastapi.responses import Response, StreamingResponse
-from starlette.types import Send
+from starlette.types import Receive, Scope, Send
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotAuthenticated
 from parquetry.serving.access.token_text import TOKEN_PREFIX
 from parquetry.serving.chat.upstream import Sender, Upstream
+from parquetry.serving.http.answers import GONE
 from parquetry.serving.http.json_bodies import json_of
 from parquetry.serving.http.problems import Problem
 
 T = TypeVar("T")
-GONE = 499
-"""status of requests that nobody waits for any more, for metrics alone"""
 _LEAVE = frozenset({"http-referer", "idempotency-key", "openai-beta", "user-agent", "x-client-request-id", "x-title"})
 """headers of a caller that go on"""
 _LEAVE_WITH_KEY = frozenset({"openai-organization", "openai-project"})
@@ -184,24 +183,32 @@ class RelayedResponse(StreamingResponse):
 
     Args:
         blocks: generator of the body.
+        ended: called once at the end, also for a client that left before the first block: a generator that has not
+            begun cannot do it.
         status: HTTP status.
         headers: raw headers.
     """
 
     def __init__(
-        self, blocks: AsyncIterator[bytes], status: int = 200, headers: Iterable[tuple[bytes, bytes]] = ()
+        self,
+        blocks: AsyncGenerator[bytes],
+        ended: Callable[[], Awaitable[None]],
+        status: int = 200,
+        headers: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
         super().__init__(blocks, status)
+        self._blocks, self._ended = blocks, ended
         self.raw_headers = list(headers)
 
-    async def stream_response(self, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer."""
         try:
-            await super().stream_response(send)
+            await super().__call__(scope, receive, send)
         finally:
-            close: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self.body_iterator, "aclose", None)
-            if close is not None:
-                await close()
+            try:
+                await self._blocks.aclose()
+            finally:
+                await self._ended()
 
 
 class ClientGone(Exception):

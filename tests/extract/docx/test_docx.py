@@ -132,6 +132,16 @@ def test_table_keeps_its_header_row():
     assert "| Name | Price |\n| --- | --- |\n| Bolt | 12 |\n| Nut | 7 |" in extract(f"<w:tbl>{rows}</w:tbl>").text
 
 
+def test_table_whose_columns_are_years_keeps_its_header_row():
+    rows = "".join(
+        "<w:tr>" + "".join(f"<w:tc><w:tcPr/>{p(cell)}</w:tc>" for cell in row) + "</w:tr>"
+        for row in (("Part", "Unit", "2023", "2024"), ("Bolt", "%", "12.5", "7.0"), ("Nut", "kg", "7", "9"))
+    )
+    assert extract(f"<w:tbl>{rows}</w:tbl>").text == (
+        "| Part | Unit | 2023 | 2024 |\n| --- | --- | --- | --- |\n| Bolt | % | 12.5 | 7.0 |\n| Nut | kg | 7 | 9 |"
+    )
+
+
 def test_heading_style_in_a_table_cell_is_no_heading():
     table = f"<w:tbl><w:tr><w:tc>{p('A', 'Titre1')}</w:tc><w:tc>{p('B')}</w:tc></w:tr></w:tbl>"
     extraction = extract(table)

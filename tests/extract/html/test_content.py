@@ -98,3 +98,21 @@ def test_a_page_that_says_that_it_is_one_article_is_that_article(head: str, body
     assert "Paragraph 4" in extraction.text
     assert "Planted" not in extraction.text
     assert extraction.warnings == ()
+
+
+@pytest.mark.parametrize("tag", ["footer", 'div role="contentinfo"'])
+@pytest.mark.parametrize(
+    ("place", "inner", "kept"),
+    [
+        ("main", "<p>Written by the harbour authority in 2024.</p>", True),
+        ("article", "<p>1. The tariff of 2023 applied until May.</p>", True),
+        ("main", '<p><a href="/t">More about tariffs</a> <a href="/s">All stories</a></p>', False),
+        ("div", "<p>Harbour authority, Quay street 5, telephone 040 1234.</p>", False),
+    ],
+    ids=["of the main part", "of an article", "links", "of the page"],
+)
+def test_a_footer_with_text_of_an_article_is_part_of_it(tag: str, place: str, inner: str, kept: bool) -> None:
+    footer = f"<{tag}>{inner}</{tag.split()[0]}>"
+    text = read(f"<body><{place}><h1>Tariffs</h1>{paragraphs(6)}{footer}</{place}></body>").text
+    assert "Paragraph 5" in text
+    assert any(word in text for word in ("Written by", "tariff of 2023", "About tariffs", "More about", "Quay")) is kept

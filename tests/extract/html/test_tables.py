@@ -48,3 +48,40 @@ def test_cells_of_data_stay_in_their_rows_with_blocks_inside(rows: str, line: st
 @pytest.mark.parametrize("rows", LAYOUT.values(), ids=LAYOUT)
 def test_cells_that_hold_blocks_without_signs_of_data_read_one_after_the_other(rows: str) -> None:
     assert "|" not in fragment(f"<table>{rows}</table>")
+
+
+SIGNS = {
+    "currency": ("<td>Sales</td><td>$</td><td>1,204</td>", "| Sales | $1,204 |"),
+    "percent": ("<td>Share</td><td>12.5</td><td>%</td>", "| Share | 12.5% |"),
+    "negative": ("<td>Loss</td><td>(</td><td>98</td><td>)</td>", "| Loss | (98) |"),
+    "none": ("<td>Loss</td><td>$</td><td>—</td>", "| Loss | $— |"),
+    "unit of a label": ("<td>Share</td><td>%</td><td>12.5</td>", "| Share | % | 12.5 |"),
+    "unit after a unit": ("<td>Strength</td><td>N/mm 2</td><td>%</td>", "| Strength | N/mm 2 | % |"),
+    "currency of a label": ("<td>Price</td><td>€</td><td>each</td>", "| Price | € | each |"),
+}
+
+
+@pytest.mark.parametrize(("row", "line"), SIGNS.values(), ids=SIGNS)
+def test_signs_in_cells_of_their_own_belong_to_numbers_alone(row: str, line: str) -> None:
+    assert line in fragment(f"<table><tr>{row}</tr><tr>{row}</tr></table>").split("\n")
+
+
+NAMED = {
+    "years": "<td>Part</td><td>Unit</td><td>2023</td><td>2024</td>",
+    "years above labels without a name": "<td></td><td>Unit</td><td>2023</td><td>2024</td>",
+    "months": "<td>Part</td><td>Unit</td><td>2023-11</td><td>2023-12</td>",
+}
+
+
+@pytest.mark.parametrize("names", NAMED.values(), ids=NAMED)
+def test_periods_over_numbers_name_columns_without_being_marked(names: str) -> None:
+    rows = (
+        "<tr><td>Hook</td><td>kg</td><td>7</td><td>1,377</td></tr><tr><td>Rope</td><td>m</td><td>98</td><td>5</td></tr>"
+    )
+    assert fragment(f"<table><tr>{names}</tr>{rows}</table>").split("\n")[1].startswith("| --- |")
+    assert not fragment(f"<table><tr>{names}</tr>{rows}</table>").startswith("|  |  |")
+
+
+def test_years_over_years_name_nothing() -> None:
+    rows = "".join(f"<tr><td>Ulm</td><td>{year}</td></tr>" for year in (2021, 2022, 2023))
+    assert fragment(f"<table>{rows}</table>").startswith("|  |  |\n")

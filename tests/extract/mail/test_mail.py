@@ -80,6 +80,47 @@ def test_html_is_read_where_the_plain_text_says_nothing(plain):
     assert extraction.parts[0].format == "markdown"
 
 
+TABLE = "<p>Prices as agreed.</p><table><tr><th>Part</th><th>Price</th></tr><tr><td>Hook</td><td>12</td></tr></table>"
+
+
+def test_html_is_read_where_the_plain_text_took_its_tables_apart():
+    mail = message(text="Prices as agreed.\n\nPart\n\nPrice\n\nHook\n\n12\n")
+    mail.add_alternative(TABLE, subtype="html")
+    extraction = extract(mail)
+    assert "| Part | Price |\n| --- | --- |\n| Hook | 12 |" in extraction.text
+    assert extraction.text.count("Hook") == 1
+
+
+def test_plain_text_that_keeps_the_rows_of_its_tables_stays():
+    mail = message(text="Prices as agreed.\n\nPart   Price\nHook      12\n")
+    mail.add_alternative(TABLE, subtype="html")
+    assert "|" not in extract(mail).text
+
+
+def test_tables_that_only_place_things_do_not_make_html_the_better_version():
+    mail = message(text="The plain version of it all.")
+    rows = "".join(f"<tr><td>Rich {n}</td><td>version {n}</td></tr>" for n in range(3))
+    mail.add_alternative(f'<table role="presentation">{rows}</table>', subtype="html")
+    assert "plain version" in extract(mail).text
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["main content only", "everything"])
+def test_a_page_that_a_browser_saved_is_read_as_a_page(kept):
+    menu = "".join(f'<li><a href="/{n}">Section {n}</a></li>' for n in range(9))
+    text = "".join(f"<p>{'The harbour has three quays, and each of them has cranes. ' * 3}</p>" for _ in range(5))
+    page = f"<html><body><nav><ul>{menu}</ul></nav><main><h1>Quays</h1>{text}</main></body></html>"
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "<Saved by Blink>", "Quays of the harbour"
+    mail["Snapshot-Content-Location"] = "https://example.org/quays"
+    mail.set_content(page, subtype="html")
+    settings = ExtractionSettings(ocr=False, main_content_only=kept)
+    extraction = MailExtractor().extract(RawDocument(mail.as_bytes(), "quays.mhtml"), EML, settings)
+    assert extraction.title == "Quays of the harbour"
+    assert "Saved by" not in extraction.text
+    assert extraction.text.count("# Quays") == 1
+    assert ("Section 3" in extraction.text) is not kept
+
+
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 def test_transfer_encodings_are_undone(encoding):
     mail = message(text=None)

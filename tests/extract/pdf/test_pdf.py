@@ -268,6 +268,14 @@ def test_a_line_keeps_pieces_at_the_same_height_and_leaves_far_ones():
     assert [joined.text for joined in join_raised([first, near, far])] == ["Harbour manual", "p. 3"]
 
 
+def test_cells_of_a_row_are_one_line_however_wide_the_gap_in_their_table():
+    label = Line("Harbour dues", 72, 132, 700, 710, 10)
+    value = replace(label, text="m 367.2", left=210, right=250)
+    below = replace(value, bottom=698, top=708)
+    assert [joined.text for joined in join_raised([label, value])] == ["Harbour dues m 367.2"]
+    assert [joined.text for joined in join_raised([label, below])] == ["Harbour dues", "m 367.2"]
+
+
 def test_a_sentence_that_goes_on_in_the_next_column_is_not_cut():
     last = Line("The crane must not be", 72, 250, 100, 110, 10)
     following = Line("used in a storm.", 320, 450, 700, 710, 10)

@@ -42,7 +42,7 @@ def test_paragraphs_are_blocks_and_headings_are_marked_by_their_style_or_outline
     assert [(heading.level, heading.title) for heading in extraction.headings] == [
         (1, "First"), (2, "Second"), (3, "Third"),
     ]  # fmt: skip
-    assert (extraction.title, extraction.warnings, extraction.extractor) == ("First", (), "rtf/1")
+    assert (extraction.title, extraction.warnings, extraction.extractor) == ("First", (), "rtf/2")
 
 
 def test_properties_are_metadata_under_the_names_of_all_formats():

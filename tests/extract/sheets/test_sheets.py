@@ -137,13 +137,14 @@ def test_names_in_two_rows_become_one_name_per_column():
     [
         ([["Part", "Price"], ["Bolt", "1"]], True),
         ([["Part", "2023", "2024"], ["Bolt", "1", "2"]], True),
+        ([["2021", "Ulm"], ["2022", "Bonn"], ["2023", "Kiel"]], False),
         ([["1", "2"], ["3", "4"]], False),
         ([["Only row", "here"]], False),
         ([["", "", "x"], ["a", "b", "c"]], False),
         ([["x", "x", "x"], ["x", "x", "x"]], False),
         ([["long " * 40, "b"], ["c", "d"]], False),
     ],
-    ids=["names", "years", "numbers", "single", "gaps", "same", "sentence"],
+    ids=["names", "years", "years below", "numbers", "single", "gaps", "same", "sentence"],
 )
 def test_first_row_is_a_header_only_if_it_names_things(rows, is_header):
     assert looks_like_names(rows) is is_header

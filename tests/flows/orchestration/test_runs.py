@@ -25,6 +25,7 @@ from parquetry.tasks.engine import prefect as prefect_engine
 from parquetry.tasks.engine.base import Cancelled
 from tests import shelf_source
 from tests.opened_files import opened_in
+from tests.servers.batch_server import BatchServer
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
 from tests.shelf_source import SHELVES, ShelfSource
 
@@ -197,6 +198,23 @@ def test_outage_in_a_deployment_is_raised(library, tmp_path, records):
         )
         with pytest.raises(OutageError, match="the embedding service failed 6 of 6 documents"):
             refresh(config=str(file))
+
+
+def test_run_that_waits_for_a_batch_is_completed_under_a_name_of_its_own(library, records, lines):
+    with BatchServer() as server:
+        library.sections |= {
+            "corpus": {"embedder": "openai:m"},
+            "embedding": {"base_url": server.url, "api_key": "x", "attempts": 1, "dimension": 8},
+            "batch_api": {"embedding": "always"},
+        }
+        report = run(library)
+        assert (report.error.exit_code, report.documents.added) == (6, 0)
+        state = records.flow_run(root(library)).state
+        assert (state.name, state.is_completed()) == ("AwaitsBatch", True)
+        assert state.message.startswith("6 documents wait for 1 batch of ")
+        assert any(message.startswith("batch 1 sent: ") for message in lines.messages)
+        server.complete()
+        assert (run(library).documents.added, library.lake.snapshot().version) == (6, 1)
 
 
 class CancelsAfterOneBatch(Observer):

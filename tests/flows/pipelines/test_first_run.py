@@ -1,8 +1,11 @@
 """A failed first run leaves no corpus, and the next run reuses its paid work."""
 
+from dataclasses import replace
+
 import pytest
 
-from parquetry.embed.wordllama import WordLlamaEmbedder
+from parquetry.embed.prices import Price
+from parquetry.embed.registry import PROVIDERS
 from parquetry.errors import ParquetryError, RefusedError, SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.serving.cli.progress import Observer
@@ -46,7 +49,8 @@ def corpus(workshop):
 
 
 def test_run_refused_for_its_cost_leaves_nothing(workshop, monkeypatch):
-    monkeypatch.setattr(WordLlamaEmbedder, "price_per_million_tokens", 100.0)
+    dear = replace(PROVIDERS["wordllama"], price=lambda *_: Price(100.0, None, "this test"))
+    monkeypatch.setitem(PROVIDERS, "wordllama", dear)
     workshop.sections["refresh"] = {"budget_usd": 0.000001}
     with pytest.raises(RefusedError):
         workshop.refresh()

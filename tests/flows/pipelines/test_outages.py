@@ -157,7 +157,7 @@ def test_service_that_has_to_be_asked_for_its_dimension_and_is_down_fails_the_ru
             desk.settings(embedded_by(server, ""), DOCS, embedder="openai:m")
             code, printed = desk("refresh", "--direct")
         assert code == 4
-        assert printed.err.startswith("parquetry: the embedding service cannot be asked how long its vectors are: ")
+        assert printed.err.startswith("parquetry: the embedder cannot be opened: ")
     assert [status for status, _ in desk.runs()] == ["failed", "failed"]
 
 

@@ -47,6 +47,8 @@ def test_what_is_learned_is_found_by_search_by_those_who_may_see_it(shelf):
         "quarantined": 0,
     }
     assert (report.calls, report.cached, report.tokens) == (1, 0, 129)
+    (cost,) = report.costs
+    assert (cost.source, cost.purpose, cost.tokens, cost.cost_usd) == ("chats", "distill", 129, None)
     assert shelf.live() == [SAW, TEA]
 
     def found(user: str, what: str = "entries") -> set[str]:

@@ -14,6 +14,7 @@ from parquetry.settings.sections import parse_settings
 from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.http_app import RunningApp, running_app
 from tests.servers.model_service import ModelService
+from tests.serving.audited import events_from_now
 from tests.workshop import Workshop
 
 TEXTS = {
@@ -96,3 +97,9 @@ def ask(running, model):
             return client.post(path, json={"model": "m", **body})
 
     return send
+
+
+@pytest.fixture
+def events(running):
+    """Return a function that returns the audit events since the test began, as `events_from_now` does."""
+    return events_from_now(running.app.resources.state)

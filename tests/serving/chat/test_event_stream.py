@@ -80,3 +80,17 @@ def test_what_is_no_object_is_a_failure(data):
 def test_an_event_without_an_end_is_bounded():
     with pytest.raises(UpstreamFailed):
         read([b"data: " + b"x" * (MOST_EVENT_BYTES // 4)] * 6)
+
+
+def test_events_of_one_block_stay_as_they_came():
+    pieces = [b"data: a\n\n", b": ping\n\n", b"event: e\ndata: b\n\n", b"data: c\n\n", b"\n\n", b"data:d\n\n"]
+    found, rest = read([b"".join(pieces)])
+    assert [event.raw for event in found] == pieces
+    assert [event.data for event in found] == ["a", None, "b", "c", None, "d"]
+    assert rest is None
+
+
+@pytest.mark.parametrize(("raw", "data"), [(b"data: x\r\n\n", "x"), (b"data: a\rdata: b\n\n", "a\nb")])
+def test_line_ends_of_other_systems_are_no_data(raw, data):
+    (event,), _ = read([raw])
+    assert event.data == data

@@ -57,9 +57,69 @@ def test_calls_of_the_proxys_tools_are_carried_out_unseen(ask, model, stream):
     assert "the fan in bay 4 runs backwards" in read
     assert "(path: sub/power.md; characters 0 to 64 of 64)" in read
     assert "The oak table has four legs" in found
+    # The document that was read is among what was found, and one source all the same.
     named = [(each["path"], each["chunk_id"]) for each in sources]
-    assert named[:2] == [("leave.md", 0), ("sub/power.md", None)]
-    assert ("oak.txt", 0) in named
+    assert named[0] == ("leave.md", 0)
+    assert sorted(named) == [("leave.md", 0), ("oak.txt", 0), ("sub/power.md", 0)]
+
+
+SEARCHED = {
+    "read, then found": [
+        call("read_full_document", "c1", path="oak.txt"),
+        call("search_knowledge", "c2", query="oak table", top_k=1),
+    ],
+    "found, then read": [
+        call("search_knowledge", "c1", query="oak table", top_k=1),
+        call("read_full_document", "c2", path="oak.txt"),
+    ],
+    "found twice": [
+        call("search_knowledge", "c1", query="oak table", top_k=1),
+        call("search_knowledge", "c2", query="legs of oak", top_k=1),
+    ],
+    "read twice": [
+        call("read_full_document", "c1", path="oak.txt"),
+        call("read_full_document", "c2", path="docs/oak.txt", offset=8),
+    ],
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("calls", SEARCHED.values(), ids=SEARCHED)
+@pytest.mark.parametrize("top_k", [0, 1])
+@pytest.mark.parametrize("apart", [False, True], ids=["one answer", "two answers"])
+def test_what_two_tools_of_a_turn_show_is_one_source(ask, model, calls, stream, top_k, apart):
+    """Found for the question before or not, and called in one answer or in two."""
+    asked = [[each] for each in calls] if apart else [calls]
+    script = [call_stream(*each, number=number) if stream else said(None, each) for number, each in enumerate(asked, 1)]
+    model.expect(*script, text_stream("x", number=9) if stream else said("x"))
+    response = ask("How much is the oak table?", stream=stream, rag_top_k=top_k)
+    sources = sources_in(events_of(response)) if stream else response.json()["rag_sources"]
+    found = any("search" in each["function"]["name"] for each in calls) or top_k
+    assert [(each["path"], each["chunk_id"]) for each in sources] == [("oak.txt", 0 if found else None)]
+    assert (sources[0]["score"] is not None) == bool(found)
+    shown = results(model.requests[-1])
+    assert len(shown) == 2
+    assert all("legs" in each for each in shown)
+    ids = [each["tool_call_id"] for each in model.requests[-1].body["messages"] if each["role"] == "tool"]
+    assert ids == [each["id"] for each in calls]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("calls", SEARCHED.values(), ids=SEARCHED)
+def test_what_two_tools_show_has_the_number_that_its_text_has(ask, model, calls, stream):
+    """With numbers, the whole of a document is another passage than its chunk, and each has its number once."""
+    model.expect(call_stream(*calls) if stream else said(None, calls), text_stream("x") if stream else said("x"))
+    response = ask("How much is the oak table?", stream=stream, model="helper", rag_top_k=1)
+    sources = sources_in(events_of(response)) if stream else response.json()["rag_sources"]
+    reads = any("read" in each["function"]["name"] for each in calls)
+    expected = [(1, 0), (2, None)] if reads else [(1, 0)]
+    assert [(each["n"], each["chunk_id"]) for each in sources] == expected
+    assert {each["path"] for each in sources} == {"oak.txt"}
+    asked = model.requests[-1]
+    assert "[1] [Source: oak.txt]" in asked.context
+    for each, shown in zip(calls, results(asked), strict=True):
+        number = 2 if "read" in each["function"]["name"] else 1
+        assert f"[{number}] [Source: oak.txt]" in shown
 
 
 def test_tokens_of_all_requests_are_summed_in_a_stream(ask, model):

@@ -5,10 +5,14 @@ import json
 import pytest
 
 from parquetry.ranking.relevance_files import parse_calibrations
+from tests.servers.rerank_server import RerankServer
 from tests.serving.cli.test_eval_command import write
+from tests.serving.program import settle
 
 pytestmark = pytest.mark.slow
 
+QUESTIONS = 56
+"""searches of a calibration: 8 questions, with and without their answers, and 40 of general knowledge"""
 THINGS = [
     "oak table",
     "pine shelf",
@@ -48,7 +52,7 @@ def test_calibration_is_written_where_the_settings_find_it_and_read_by_searches(
         assert all(0 <= each["precision"] <= 1 and 0 <= each["kept"] <= 1 for each in report["thresholds"])
         assert 0 <= report["error"] <= 1
     (calibration,) = parse_calibrations(place.read_text(), "calibration.json").values()
-    assert calibration.embedder == told["embedder"]
+    assert (calibration.role, calibration.model) == ("embedder", told["embedder"])
     assert all(weight > 0 for curve in calibration.curves.values() for weight in curve.weights.values())
 
 
@@ -61,7 +65,7 @@ def test_another_embedder_is_kept_beside_and_the_same_replaced(desk, dataset, tm
         assert desk("calibrate", dataset, "--output", place).code == 0
     calibrations = parse_calibrations(place.read_text(), "calibration.json")
     assert len(calibrations) == 2
-    assert calibrations["other@3"].curves["vector"].intercept == -1.0
+    assert calibrations["embedder", "other@3"].curves["vector"].intercept == -1.0
 
 
 def test_tables_say_what_each_threshold_does(desk, dataset, tmp_path):
@@ -81,3 +85,43 @@ def test_no_place_to_write_and_a_file_of_something_else_are_refused(desk, datase
     assert done.code == 2
     assert "holds no calibrations" in done.stderr
     assert place.read_text() == "{}"
+
+
+def squeezed(body):
+    """Return scores that are right about the order, and all near one half, as those of some models."""
+    return [
+        0.58 if any(each in text and each in body["query"] for each in THINGS) else 0.5 for text in body["documents"]
+    ]
+
+
+def test_scores_of_a_reranker_get_the_meaning_that_a_collection_gives_them(desk, dataset):
+    settings = desk.folder / "parquetry.toml"
+    plain = settings.read_text()
+    for thing in DOCUMENTS:
+        desk.write(f"{thing['_id']}.md", thing["text"])
+    settle(desk)
+    with RerankServer("cohere", [squeezed] * (QUESTIONS + 4)) as server:
+        service = f'[rerank]\nbase_url = "{server.base_url}"\n[search]\nrerank = "service:m"'
+        settings.write_text(f"{plain}\n{service}")
+        asked = ("search", QUERIES[1]["text"], "--rerank", "--min-score", 0.5)
+        before = desk(*asked, "--json").json
+        assert len(before["results"]) > 1
+        assert "scores of service:m as they are; `parquetry calibrate --rerank`" in desk(*asked, "--explain").stdout
+
+        done = desk("calibrate", dataset, "--rerank", "--output", desk.folder / "calibration.json", "--json")
+        assert done.code == 0, done.stderr
+        assert done.json["reranker"] == "service:m"
+        assert set(done.json["held_out"]) == {"rerank"}
+        settings.write_text(f'{plain}\n{service}\ncalibration = "calibration.json"')
+        (found,) = desk(*asked, "--json").json["results"]
+        assert found["filename"] == "pine shelf.md"
+        assert found["scores"]["rerank"] == pytest.approx(0.58)
+        assert found["relevance"] > 0.7
+        assert "as they are" not in desk(*asked, "--explain").stdout
+
+
+def test_without_a_reranker_there_is_none_to_calibrate(desk, dataset, tmp_path):
+    done = desk("calibrate", dataset, "--rerank", "--output", tmp_path / "c.json")
+    assert done.code == 2
+    assert "no reranker is configured" in done.stderr
+    assert not (tmp_path / "c.json").exists()

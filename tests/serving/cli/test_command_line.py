@@ -1,5 +1,6 @@
 """The command line itself: its help, completion, and what it says to names that it does not know."""
 
+import json
 import os
 import re
 import shlex
@@ -41,11 +42,11 @@ def test_help_is_printed_as_it_is_written_in_80_columns(help_of, path):
     """Words in brackets were taken for markup: "list the sources by ."."""
     shown = help_of(*path)
     assert max(map(len, shown.splitlines())) <= 80
-    words = " ".join(shown.split())
-    assert " ".join((ALL[path].help or "").split()) in words
+    # Lines break after hyphens.
+    words = " ".join(shown.split()).replace("- ", "-")
+    assert " ".join((ALL[path].help or "").split()).replace("- ", "-") in words
     for option in (each for each in ALL[path].params if not getattr(each, "hidden", False)):
-        # Lines break after hyphens.
-        assert " ".join(option.help.split()).replace("- ", "-") in words.replace("- ", "-")
+        assert " ".join(option.help.split()).replace("- ", "-") in words
     assert help_of(*path, option="-h") == shown
 
 
@@ -71,11 +72,41 @@ def test_search_imports_nothing_that_only_other_searches_need(tmp_path):
         "import os, sys; from parquetry.serving.cli.main import run; run(['search', 'x', '--corpus', 'none']); "
         "assert 'parquetry.serving.search.service' in sys.modules; "
         "assert 'PYDANTIC_DISABLE_PLUGINS' not in os.environ; "
-        "print(*{'psutil', 'filelock', 'pyarrow.parquet', 'openai', 'parquetry.embed.openai', "
-        "'parquetry.rerank.llm', 'parquetry.rerank.service', 'prefect', 'fastapi'} & set(sys.modules))"
+        "print(*{'psutil', 'filelock', 'pyarrow', 'openai', 'parquetry.embed.openai', "
+        "'parquetry.rerank.llm', 'parquetry.rerank.service', 'parquetry.planning.report', 'prefect', 'fastapi'} "
+        "& set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
+
+
+def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_documents_need(tmp_path):
+    """Most refreshes find nothing new, and imports are most of what they take."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "oak.txt").write_text("The oak table is sold.")
+    code = (
+        "import gc, sys; from parquetry.serving.cli.main import run; "
+        "code = run(['refresh', '--direct', 'docs', '--corpus', 'kb', '--json']); assert gc.isenabled(); "
+        "print(code, *{'pandas', 'fsspec', 'tokenizers', 'prefect'} & set(sys.modules))"
+    )
+    lines = [
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    ]
+    assert [json.loads(report)["documents"]["unchanged"] for report, _ in lines] == [0, 1]
+    assert lines[1][1] == "0"
+
+
+def test_a_plan_loads_no_model(tmp_path):
+    (tmp_path / "oak.txt").write_text("The oak table is sold.")
+    code = (
+        "import sys; from parquetry.serving.cli.main import run; "
+        "print(run(['plan', 'oak.txt', '--corpus', 'kb']), *{'pandas', 'tokenizers'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert found.stdout.splitlines()[-1] == "0", found.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,13 @@ import tempfile
 
 import pytest
 
+from parquetry.flows.pipelines.observer import Observer
+from parquetry.ranking.evaluation import read_dataset
+from parquetry.serving.cli.eval_command import evaluate_mode, index_dataset
+from parquetry.serving.search.service import Reader
+from parquetry.settings.sections import parse_settings
+from tests.serving.search.counting_cache import CountingCache
+
 pytestmark = pytest.mark.slow
 
 KEYS = ["dataset", "mode", "documents", "queries", "ndcg@10", "recall@100", "mrr@10", "seconds_index", "ms_per_query"]
@@ -71,15 +78,17 @@ def ranking(desk, dataset, query):
     return [DOCUMENTS[int(hit["filename"][0])]["_id"] for hit in found]
 
 
+RULES = "\n\n".join(f"Glue of kind {number} is heated, says rule {number}." for number in range(200))
+LONG = {"_id": "long", "title": "Rules", "text": RULES}
+
+
 @pytest.fixture
 def crowded(desk, dataset):
     """Return settings that cut a long document into two hundred chunks, all of them about the first query."""
-    parts = [f"Glue of kind {number} is heated, says rule {number}." for number in range(200)]
-    long = {"_id": "long", "title": "Rules", "text": "\n\n".join(parts)}
     (desk.folder / "small.toml").write_text("[chunking]\nsize = 60\noverlap = 0\n[extraction]\nworkers = 1\n")
 
     def judged(*documents):
-        write(dataset, [*DOCUMENTS, long], QUERIES, [("1", document, 1) for document in documents])
+        write(dataset, [*DOCUMENTS, LONG], QUERIES, [("1", document, 1) for document in documents])
         return desk("eval", dataset, "--mode", "vector", "--config", "small.toml", "--json").json
 
     return judged
@@ -92,6 +101,21 @@ def test_a_document_stands_where_its_best_chunk_stands(crowded):
 
 def test_chunks_of_one_document_do_not_take_the_places_of_a_hundred_documents(crowded):
     assert crowded("long", "../pine")["recall@100"] == 1.0
+
+
+def test_hundreds_of_chunks_of_every_query_are_not_in_memory_together(dataset, tmp_path):
+    """Every query is asked for more chunks, in a batch."""
+    queries = [{"_id": str(number), "text": f"glue of kind {number}"} for number in range(8)]
+    write(dataset, [*DOCUMENTS, LONG], queries, [(each["_id"], "long", 1) for each in queries])
+    settings = {"chunking": {"size": 60, "overlap": 0}, "extraction": {"workers": 1}}
+    collection, folder = read_dataset(dataset), tmp_path / "indexed"
+    folder.mkdir()
+    indexed = index_dataset(collection, parse_settings(settings, "test"), folder, Observer())
+    cache = CountingCache()
+    with Reader(indexed.settings, cache=cache) as reader:
+        done = evaluate_mode(reader, collection, collection.queries, "vector")
+    assert done.measures.ndcg == 1.0
+    assert cache.held == [1] * 16
 
 
 def test_all_measures_the_three_modes_on_one_index(desk, dataset):

@@ -39,7 +39,6 @@ NEEDED = {
     "restore": {"version": "1"},
     "remove": {"documents": "oak.txt"},
     "forget": {"user": "nobody", "yes": True},
-    "eval": {"dataset": "docs"},
     "namespaces delete": {"name": "default"},
     "token create": {"name": "app"},
     "token revoke": {"token": "no such id"},

@@ -182,6 +182,8 @@ def test_explanation_tells_ranks_scores_and_stages(woods, mode):
         for side, told in sides.items():
             assert (told is None) == (result["scores"][side] is None)
             assert told is None or told["score"] == result["scores"][side]
+            for part in ("identity", "headings"):
+                assert (part in (told or {})) == (told is not None and side == "text")
         if mode != "hybrid":
             assert sides[mode]["rank"] == number
 
@@ -199,6 +201,14 @@ def test_explanation_for_people_names_the_sides(woods):
     assert "found by vector (" in told
     assert "Searched: " in told
     assert "Left out, because they say nothing: the." in told
+
+
+def test_explanation_names_the_words_of_the_query_in_the_headings(woods):
+    asked = ("yew of part 3", "--mode", "text", "--explain", "-k", 1)
+    (result,) = answer(woods, *asked)["results"]
+    assert result["headings"] == ["Part 3"]
+    assert result["explanation"]["text"]["headings"] == ["3", "part"]
+    assert "; in headings: 3, part)" in woods("search", *asked).stdout
 
 
 # --- many queries

@@ -11,7 +11,7 @@ from parquetry.storage.files.layout import TABLES
 
 VIEWS = [
     "chunks", "decisions", "document_history", "documents", "entries", "entry_history", "failures", "notes",
-    "published", "runs", "searches", "sessions", "texts",
+    "pages", "published", "quality", "runs", "searches", "sessions", "texts",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from parquetry.storage.lake import schema
+from parquetry.storage.files.layout import SCHEMA_VERSION
 from parquetry.storage.lake.lake import Lake
 from tests.commits_by_hand import rewrite_commit
 from tests.permissions import obey_permissions
@@ -81,7 +81,7 @@ def test_target_that_does_not_exist_names_the_sources(desk):
 
 def test_corpus_of_a_newer_schema_is_refused_by_every_command(desk, monkeypatch):
     log = desk.folder / "corpus" / "documents" / "_delta_log" / "00000000000000000000.json"
-    now, newer = (rf"\"parquetry_schema\": {version}" for version in (schema.SCHEMA_VERSION, schema.SCHEMA_VERSION + 1))
+    now, newer = (rf"\"parquetry_schema\": {version}" for version in (SCHEMA_VERSION, SCHEMA_VERSION + 1))
     rewrite_commit(log, now, newer)
     commands = [("search", "x"), ("sql", "SELECT 1"), ("documents",), ("history",), ("refresh", "--direct"), ("plan",)]
     for run in [*commands, ("doctor",), ("restore", "--version", "1"), ("remove", "oak.txt"), ("reindex", "--all")]:

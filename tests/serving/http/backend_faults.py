@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
-WATCHED = ("follower", "tokens", "gate", "jobs", "uploads", "feedback", "files", "stores", "content")
+from parquetry.errors import DamagedCorpus, StorageError
+
+ERRORS: dict[str, Callable[[], Exception]] = {
+    "storage": lambda: StorageError("the corpus cannot be read: no such bucket"),
+    "damage": lambda: DamagedCorpus("the corpus is damaged: 0001.parquet"),
+    "system": lambda: OSError(5, "Input/output error"),
+    "sqlite": lambda: sqlite3.OperationalError("disk I/O error"),
+    "unforeseen": lambda: RuntimeError("a secret detail of the program"),
+}
+
+WATCHED = ("follower", "tokens", "gate", "jobs", "uploads", "feedback", "responses", "files", "stores", "content")
 """parts of a service that are called for answers; a failing audit log never fails a request"""
 _READER = "reader"
 
@@ -22,7 +35,7 @@ class Backend:
         self._app = app
         self._real = app.resources
         self.calls: list[str] = []
-        self._failing: tuple[str, BaseException] | None = None
+        self._failing: tuple[str, BaseException, int | None] | None = None
         wrapped = {name: Relay(getattr(self._real, name), name, self) for name in WATCHED}
         assert set(wrapped) < {field.name for field in fields(self._real)}
         app.app.state.resources = replace(self._real, **wrapped)
@@ -33,13 +46,17 @@ class Backend:
     def called(self, name: str) -> None:
         """Record a call; raise if it is the failing one."""
         self.calls.append(name)
-        if self._failing is not None and self._failing[0] == name:
-            raise self._failing[1]
+        if self._failing is None:
+            return
+        failing, error, number = self._failing
+        if failing == name and number in (None, self.calls.count(name)):
+            raise error
 
     @contextmanager
-    def failing(self, name: str, error: BaseException) -> Any:
-        """Fail every call of a name within the block."""
-        self._failing = (name, error)
+    def failing(self, name: str, error: BaseException, number: int | None = None) -> Any:
+        """Fail calls of a name within the block: every one, or only one of them, counted from 1 in the block."""
+        self._failing = (name, error, number)
+        self.calls.clear()
         try:
             yield
         finally:
@@ -80,3 +97,31 @@ class Relay:
         self._backend.called(name)
         with self._real.reader(*given, **named) as reader:
             yield Relay(reader, _READER, self._backend)
+
+
+def each_failing(app: Any, ask: Callable[[], Any], error: Callable[[], Exception]) -> Iterator[tuple[Any, Any]]:
+    """Fail each backend call behind a request by itself, also the second of one name.
+
+    Args:
+        app: the application.
+        ask: sends the request, which succeeds without a fault.
+        error: makes the fault.
+
+    Yields:
+        Name and number of the call that failed, and the answer.
+    """
+    backend, seen = Backend(app), Counter[str]()
+    try:
+        assert ask().is_success
+    finally:
+        backend.restore()
+    for name in list(backend.calls):
+        seen[name] += 1
+        failing = Backend(app)
+        try:
+            with failing.failing(name, error(), seen[name]):
+                answer = ask()
+            assert failing.calls.count(name) >= seen[name], (name, seen[name])
+        finally:
+            failing.restore()
+        yield (name, seen[name]), answer

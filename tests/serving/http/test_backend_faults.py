@@ -1,25 +1,15 @@
 """A fault in every backend call in turn is always a 5xx with a reason, never an answer with nothing in it."""
 
-import sqlite3
-
 import pytest
 
-from parquetry.errors import DamagedCorpus, StorageError
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
-from tests.serving.http.backend_faults import Backend
+from tests.serving.http.backend_faults import ERRORS, Backend
 from tests.serving.http.test_rights import routes
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 
-ERRORS = {
-    "storage": lambda: StorageError("the corpus cannot be read: no such bucket"),
-    "damage": lambda: DamagedCorpus("the corpus is damaged: 0001.parquet"),
-    "system": lambda: OSError(5, "Input/output error"),
-    "sqlite": lambda: sqlite3.OperationalError("disk I/O error"),
-    "unforeseen": lambda: RuntimeError("a secret detail of the program"),
-}
 FINAL = {"/health", "/ready", "/metrics"}
 
 
@@ -82,7 +72,8 @@ def test_fault_in_any_backend_call_is_told(app, kind):
         backend = Backend(app)
         try:
             with app.client() as client:
-                assert client.request(method, path, **options).is_success, (method, path)
+                response = client.request(method, path, **options)
+                assert response.is_success, (method, path, response.text)
                 for call in sorted(set(backend.calls)):
                     with backend.failing(call, ERRORS[kind]()):
                         response = client.request(method, path, **options)
@@ -96,7 +87,8 @@ def test_fault_in_any_backend_call_is_told(app, kind):
                         assert told["reason"], where
                     assert "secret detail" not in response.text, where
                     tried += 1
-                assert client.request(method, path, **options).is_success, (method, path)
+                response = client.request(method, path, **options)
+                assert response.is_success, (method, path, response.text)
         finally:
             backend.restore()
     assert tried >= 40

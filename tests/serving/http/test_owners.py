@@ -174,7 +174,8 @@ def test_namespace_that_looks_like_a_path_stays_below_the_state_folder(app, clie
     ):
         response = client.post(path, json=sent, params={"wait": "false"})
         assert response.status_code in (202, 404, 422), response.text
-    assert {each.name for each in app.resources.state.iterdir()} - before <= {"sessions"}
+    # The first request of a service also begins its audit log.
+    assert {each.name for each in app.resources.state.iterdir()} - before <= {"sessions", "audit.jsonl"}
     inside = [each for each in app.resources.state.rglob("*.json") if each.is_file()]
     assert all(app.resources.state.resolve() in each.resolve().parents for each in inside)
     # Each chat lies as deep as any other: namespace, user, organization.

@@ -1,26 +1,16 @@
 """A fault in every backend call in turn is always told, and never an answer with nothing in it."""
 
-import sqlite3
-
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
-from parquetry.errors import DamagedCorpus, StorageError
 from parquetry.serving.service.follower import CorpusFollower
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
 from tests.servers.mcp_client import ask, over_http
-from tests.serving.http.backend_faults import Backend
+from tests.serving.http.backend_faults import ERRORS, Backend
 from tests.serving.mcp.conftest import PEOPLE, opened
 
-ERRORS = {
-    "storage": lambda: StorageError("the corpus cannot be read: no such bucket"),
-    "damage": lambda: DamagedCorpus("the corpus is damaged: 0001.parquet"),
-    "system": lambda: OSError(5, "Input/output error"),
-    "sqlite": lambda: sqlite3.OperationalError("disk I/O error"),
-    "unforeseen": lambda: RuntimeError("a secret detail of the program"),
-}
 DOOR = ("tokens", "gate")
 """parts that decide before the protocol begins"""
 

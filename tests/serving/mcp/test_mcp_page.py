@@ -14,7 +14,7 @@ from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mcp-streams")]
 PAGE = "docs/mcp.md"
-PLACE, ADDRESS = "/home/ada/kb/parquetry.toml", "https://kb.example.com"
+PLACE, ADDRESS = "/path/to/parquetry.toml", "https://kb.example.com"
 CONFIGURATIONS = [json.loads(block.code) for block in blocks_of(PAGE) if block.language == "json"]
 SERVERS = [
     each for found in CONFIGURATIONS for each in (found.get("mcpServers") or found.get("servers") or {}).values()

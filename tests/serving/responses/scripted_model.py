@@ -80,7 +80,7 @@ def run(model: Scripted, stream: bool = True, **fields: Any) -> tuple[Any, list[
 
     try:
         asyncio.run(collect())
-        events.append(transcript.finish())
+        events.append(transcript.finish(transcript.ended()))
     except (UpstreamFailed, StorageError) as error:
         if not events:
             raise

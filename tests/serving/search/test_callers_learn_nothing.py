@@ -94,6 +94,8 @@ ASKED = [
     ["documents"],
     ["documents", "--json"],
     ["documents", "--notes", "--json"],
+    ["documents", "--worst", "20", "--json"],
+    ["documents", "--worst", "20"],
     ["documents", "--status", "failed", "--json"],
     ["documents", "*"],
     ["documents", f"{WORD}.md"],

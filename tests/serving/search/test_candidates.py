@@ -69,6 +69,8 @@ REQUESTS = {
     "text": request(mode="text"),
     "duplicates": request(duplicates=True, k=9),
     "documents": request(level="document"),
+    # The second-best chunk of the best document is in the lists of both sides, but below those that the search took.
+    "one-document": replace(request(level="document", k=1), query="trees bark leaves elm"),
     "documents-by-text": request(level="document", mode="text", k=7),
     "all-documents": request(level="document", k=60),
     "diverse": request(look=Reranking(diversify=True)),

@@ -1,8 +1,10 @@
 """The reader that services keep open: cached answers, events, many queries and many threads."""
 
 import json
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 
@@ -12,6 +14,7 @@ from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import override
 from parquetry.storage.search.filters import Caller, Filters
 from tests.servers.embedding_server import EmbeddingServer
+from tests.serving.search.counting_cache import CountingCache
 
 pytestmark = pytest.mark.slow
 
@@ -146,6 +149,24 @@ def test_many_queries_are_answered_as_each_alone(library):
         assert [(hit.row["chunk_id"], hit.score) for hit in each.hits] == [
             (hit.row["chunk_id"], hit.score) for hit in alone.hits
         ]
+
+
+def test_batch_holds_no_ranking_but_the_one_it_is_asked_for(library):
+    """A ranking may hold thousands of chunks with their texts, and a batch has thousands of queries."""
+    cache = CountingCache()
+    requests = [SearchRequest(query, "text") for query in ("oak", "elm", "chair", "table", "legs")]
+    # The deque is a caller that keeps nothing.
+    deque(Reader(library.settings, cache=cache).search_all(requests), maxlen=0)
+    assert cache.held == [1] * 5
+
+
+def test_ranking_of_a_query_that_repeats_is_held_until_its_last_place(library):
+    cache = CountingCache()
+    requests = [SearchRequest(query, "text") for query in ("oak", "elm", "oak", "chair", "oak", "legs", "elm")]
+    # Unlike the loop of a comprehension, `map` keeps no response while it waits for the next.
+    cached = map(attrgetter("cached"), Reader(library.settings, cache=cache).search_all(requests))
+    assert list(cached) == [False, False, True, False, True, False, True]
+    assert cache.held == [1, 2, 3, 2]
 
 
 def test_reader_that_is_not_asked_to_the_end_can_be_asked_again(library):

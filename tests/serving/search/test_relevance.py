@@ -95,7 +95,7 @@ def test_embedder_without_a_calibration_has_its_cosine_and_says_so(firm, monkeyp
     monkeypatch.setattr("parquetry.serving.search.assessment.calibrations_of", lambda _: {})
     response = firm.reader().search(SearchRequest(ANSWERED))
     for hit in response.hits:
-        assert hit.relevance == pytest.approx(min(1, max(0, hit.evidence["cosine"])))
+        assert hit.relevance == pytest.approx(min(1, max(0, hit.evidence["cosine"])), abs=1e-6)
     assert response.ranking.explanation["uncalibrated"] == ["wordllama:l2-supercat/1@256"]
 
 

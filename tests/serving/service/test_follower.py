@@ -5,8 +5,15 @@ import time
 
 import pytest
 
+from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.migration import run_migration
+from parquetry.flows.pipelines.migration_plan import MigrationRequest
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service.follower import CorpusFollower, NotReady
+from parquetry.storage.search import corpus_embedder
+from parquetry.tasks.engine.base import DirectEngine
+from tests.servers.embedding_server import EmbeddingServer
 from tests.workshop import Workshop
 
 
@@ -160,3 +167,59 @@ def test_version_is_announced_until_that_has_succeeded(workshop, following):
     workshop.write("oak.md", "An oak chair.")
     workshop.refresh()
     until(lambda: tries[-1] == 2)
+
+
+def switched(workshop, model):
+    """Migrate a corpus whose settings keep the name of the model before."""
+    for request in (
+        MigrationRequest(workshop.settings, (("corpus.embedder", model),)),
+        MigrationRequest(workshop.settings, action="switch"),
+    ):
+        run_migration(request, DirectEngine(), Observer())
+
+
+def test_corpus_that_is_migrated_is_followed_with_the_new_model_for_queries(workshop, following, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with EmbeddingServer() as server:
+        workshop.sections["embedding"] = {"base_url": server.url}
+        workshop.write("oak.md", "An oak table.")
+        workshop.refresh()
+        follower = following(workshop.settings)
+        until(lambda: follower.version == 1)
+        with follower.reader() as before:
+            switched(workshop, "openai:tiny")
+            until(lambda: follower.version == 2)
+            asked = len(server.requests)
+            assert before.search(SearchRequest("oak", mode="vector")).hits
+            assert len(server.requests) == asked
+        with follower.reader() as reader:
+            assert reader.search(SearchRequest("oak", mode="vector")).hits
+        assert server.requests[-1].inputs == ["oak"]
+
+
+def test_version_whose_queries_cannot_be_embedded_here_is_not_followed(workshop, following, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with EmbeddingServer() as server:
+        workshop.sections["embedding"] = {"base_url": server.url}
+        workshop.write("oak.md", "An oak table.")
+        workshop.refresh()
+        follower = following(workshop.settings)
+        until(lambda: follower.version == 1)
+        monkeypatch.setattr(corpus_embedder, "_migrated", {})
+        refuse = {"switched": False}
+        real = corpus_embedder.embedder_id
+
+        def without_key(*arguments):
+            if refuse["switched"]:
+                raise SettingsError("the key of openai:tiny is missing")
+            return real(*arguments)
+
+        monkeypatch.setattr(corpus_embedder, "embedder_id", without_key)
+        refuse["switched"] = True
+        switched(workshop, "openai:tiny")
+        until(lambda: "the key of openai:tiny is missing" in follower.problem)
+        assert follower.version == 1
+        with follower.reader() as reader:
+            assert reader.search(SearchRequest("oak", mode="vector")).hits
+        refuse["switched"] = False
+        until(lambda: follower.version == 2)

@@ -5,9 +5,7 @@ import sqlite3
 import time
 from contextlib import closing
 
-import httpx
 import openai
-import psutil
 import pytest
 
 from parquetry.serving.access.tokens import TokenStore
@@ -17,6 +15,7 @@ from parquetry.serving.stores.upkeep import look_after
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
 from tests.servers.knowledge_service import KnowledgeService
+from tests.servers.worker_clients import one_client_of_each_worker
 from tests.serving.stores.conftest import ASH, OAK, RIGHTS, client_of
 from tests.workshop import Workshop
 
@@ -164,27 +163,6 @@ def place(tmp_path):
     settings = parse_settings({"corpus": {"root": str(tmp_path / "corpus")}}, "test")
     with TokenStore(state_folder(settings)) as tokens:
         return tmp_path, tokens.create("ada", user_id="ada", rights=RIGHTS)[1]
-
-
-def connected(service, token):
-    """Return a client with one connection, and the process that answers it."""
-    one = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=600)
-    http = httpx.Client(limits=one, timeout=120, trust_env=False)
-    client = openai.OpenAI(base_url=f"{service.url}/v1", api_key=token, max_retries=0, http_client=http)
-    answer = http.get(f"{service.url}/health")
-    port = answer.extensions["network_stream"].get_extra_info("client_addr")[1]
-    for process in psutil.Process(service.pid).children(recursive=True):
-        if any(each.raddr and each.raddr.port == port for each in process.net_connections("tcp")):
-            return client, process.pid
-    raise AssertionError("no worker has the connection")
-
-
-def one_client_of_each_worker(service, token):
-    found = {}
-    while len(found) < 2:
-        client, pid = connected(service, token)
-        found.setdefault(pid, client)
-    return found.values()
 
 
 def test_what_one_worker_makes_every_other_worker_has(place):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,21 @@ def test_place_that_is_a_file_is_an_error_of_the_disk(tmp_path):
     (tmp_path / "corpus").write_text("a file")
     with pytest.raises(StorageError, match="a file stands there"):
         put(UploadStore(settings_of(tmp_path)))
+
+
+def test_folder_that_another_process_deletes_meanwhile_is_made_again(store, monkeypatch):
+    make, deleted = Path.mkdir, []
+
+    def make_late(folder, *values, **named):
+        if not deleted and folder.parent.name == "default":
+            folder.parent.rmdir()
+            deleted.append(folder.parent)
+        make(folder, *values, **named)
+
+    monkeypatch.setattr(Path, "mkdir", make_late)
+    put(store, content=b"new")
+    assert deleted
+    assert store.read(store.get("default", "a.md")) == b"new"
 
 
 WRITER = """

@@ -2,15 +2,18 @@
 
 import os
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from parquetry.errors import IndexNotWritten
 from parquetry.model import Access
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.index import build as index_build
+from parquetry.storage.index import folder as index_folder
+from parquetry.storage.index import wear
 from parquetry.storage.index import words as index_words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import KEPT, IndexFolder
@@ -55,11 +58,16 @@ def texts(seed):
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["write", "remove", "permit", "skip-index"]), st.integers(0, 4), st.integers(0, 99)),
+        st.tuples(
+            st.sampled_from(["write", "remove", "permit", "retitle", "skip-index"]),
+            st.integers(0, 4),
+            st.integers(0, 99),
+        ),
         min_size=1,
         max_size=8,
     )
 )
+@example([("write", 0, 3), ("retitle", 0, 2), ("skip-index", 0, 0), ("retitle", 0, 4)])
 def test_index_brought_forward_answers_as_one_built_anew(tmp_path_factory, steps):
     shelf = Shelf(tmp_path_factory.mktemp("corpus"))
     shelf.publish({"first.md": ["oak and elm"]})
@@ -73,6 +81,9 @@ def test_index_brought_forward_answers_as_one_built_anew(tmp_path_factory, steps
             shelf.remove(path)
         elif action == "permit" and present:
             shelf.permit(path, Access("individual", user_id="ada"))
+        elif action == "retitle" and present:
+            retitled = [replace(row, title=WORDS[seed % len(WORDS)]) for row in present]
+            shelf.lake.publish(shelf.lake.snapshot(), retitled, f"retitle-{path}")
         if action != "skip-index":
             refresh(shelf)
     opened = folder(shelf).open(shelf.lake.snapshot())
@@ -98,20 +109,20 @@ def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
     shelf.publish({f"{number}.md": texts(number) for number in range(20)})
     refresh(shelf)
     counted = []
-    learn = index_words._learn_new
+    learn = index_words.learn_new
 
     def noting(connection, language):
         counted.append(connection.execute("SELECT count(*) FROM tokenised").fetchall()[0][0])
         learn(connection, language)
 
-    monkeypatch.setattr(index_words, "_learn_new", noting)
+    monkeypatch.setattr(index_words, "learn_new", noting)
     shelf.publish({"new.md": ["one", "two"]})
     refresh(shelf)
     assert counted == [2]
 
 
 def test_worn_index_is_built_again(shelf, monkeypatch):
-    monkeypatch.setattr(index_build, "WORN_ROWS", 3)
+    monkeypatch.setattr(wear, "WORN_ROWS", 3)
     for turn in range(6):
         shelf.publish({"a.md": [f"oak {turn}", "elm", "ash"]})
         made = refresh(shelf)
@@ -265,6 +276,10 @@ def test_folder_of_the_settings_holds_each_corpus_apart(shelf, tmp_path):
         ("UPDATE parts.codes_1 SET b0 = xor(b0, 1)", "sign bits"),
         ("UPDATE parts.postings SET tf = tf + 1", "words"),
         ("DELETE FROM parts.postings WHERE chunk = 1", "words"),
+        ("UPDATE parts.identities SET weight = 0.1 WHERE document = 0", "identity"),
+        ("DELETE FROM parts.identities WHERE document = 1", "identity"),
+        ("UPDATE parts.documents SET number = 1 - number", "identity"),
+        ("INSERT INTO parts.identities VALUES (0, 7, 0.5)", "identity"),
     ],
 )
 def test_doctor_finds_what_the_index_holds_otherwise(shelf, damage, what):
@@ -275,3 +290,14 @@ def test_doctor_finds_what_the_index_holds_otherwise(shelf, damage, what):
         connection.execute(damage)
     _, found = disagreements(shelf.lake.snapshot(), shelf.settings)
     assert [each for each in found if what in each.what]
+
+
+def test_index_that_needs_more_memory_than_usual_is_built_with_more(tmp_path, monkeypatch):
+    shelf = Shelf(tmp_path)
+    shelf.publish({"a.md": ["oak and elm"]})
+    monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB",))
+    with pytest.raises(IndexNotWritten, match="Out of Memory"):
+        refresh(shelf)
+    monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB", "1GB"))
+    refresh(shelf)
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])

@@ -12,11 +12,12 @@ from parquetry.model import Access
 from parquetry.storage.database import rows
 from parquetry.storage.index import vector_memory_records, vector_memory_space
 from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.hit_columns import CHUNK_COLUMNS
 from parquetry.storage.index.ranking import frequencies, text_scores
 from parquetry.storage.index.signatures import query_signature, signatures_of
-from parquetry.storage.index.vector_memory import CHUNK_COLUMNS, VectorMemories, vector_memories
+from parquetry.storage.index.vector_memory import VectorMemories, vector_memories
 from parquetry.storage.index.vector_memory_keys import ChunkKeys
-from parquetry.storage.index.vector_memory_postings import _by_term
+from parquetry.storage.index.vector_memory_postings import by_term
 from parquetry.storage.index.vector_memory_records import BLOCK, RecordBlocks
 from parquetry.storage.index.vector_memory_scan import nearest_codes
 from parquetry.storage.index.vector_memory_space import NONE
@@ -231,7 +232,7 @@ def test_the_nearest_codes_are_those_of_the_smallest_hamming_distance(dimension)
 def test_postings_of_later_publishes_are_sorted_in(count, end):
     terms = np.random.default_rng(count + end).integers(0, 9, count)
     terms[:end].sort()
-    assert _by_term(terms).tolist() == np.argsort(terms, kind="stable").tolist()
+    assert by_term(terms).tolist() == np.argsort(terms, kind="stable").tolist()
 
 
 def test_scores_of_words_are_those_of_sql(shelf):
@@ -252,7 +253,7 @@ def test_scores_of_words_are_those_of_sql(shelf):
         copies[doc] = count
     terms = postings.terms_of(["oak", "fir", "unheard"])
     assert sorted(terms.values()) == ["fir", "oak"]
-    listed = ", ".join(map(str, terms))
+    listed = f"SELECT unnest([{', '.join(map(str, terms))}]) AS term"
     assert postings.holding(terms, copies) == dict(session.execute(frequencies(listed, RELATION)).fetchall())
     weights = {term: 0.5 + number for number, term in enumerate(sorted(terms))}
     values = ", ".join(f"({term}, {weight})" for term, weight in weights.items())

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from parquetry.storage.lake.damaged_shards import faulty_columns
 from parquetry.storage.lake.lake import Lake
-from parquetry.storage.lake.shards import faulty_columns
 from parquetry.storage.maintenance.doctor import examine
 from tests.workshop import Workshop
 

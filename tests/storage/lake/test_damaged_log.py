@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from deltalake import DeltaTable
 from parquetry.errors import DamagedCorpus
 from parquetry.serving.search.service import SearchRequest
 from parquetry.storage.lake.commits import commit, open_table
-from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.lake import SEARCHED, Lake
 from parquetry.storage.lake.seals import fault, sealed
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.staging import CHECKPOINT_EVERY, commit_name, copy_name
@@ -72,6 +73,18 @@ def test_damaged_commit_is_named(corpus, table, how):
         assert str(each) in refused(corpus)
         each.write_bytes(content)
     assert Lake(str(corpus)).snapshot().version == 3
+
+
+def test_tables_that_a_reader_can_do_without_are_opened_when_they_are_looked_up(corpus):
+    whole = Lake(str(corpus)).snapshot()
+    snapshot = Lake(str(corpus)).snapshot(needed=SEARCHED)
+    damaged = commits(corpus, "texts")[-1]
+    damaged.write_bytes(b"")
+    assert {table: snapshot.files[table] for table in SEARCHED} == {table: whole.files[table] for table in SEARCHED}
+    with pytest.raises(DamagedCorpus, match=re.escape(f"{damaged} is empty")):
+        _ = snapshot.files["texts"]
+    assert list(snapshot.damaged) == ["texts"]
+    assert snapshot.files["runs"] == whole.files["runs"]
 
 
 def test_every_flipped_bit_of_a_commit_is_seen(corpus):

@@ -13,7 +13,7 @@ from parquetry.errors import PublishConflict, SettingsError, StorageError
 from parquetry.ids import text_hash
 from parquetry.planning.rows import failure_of
 from parquetry.storage.files.layout import TABLES, layout_of, shard_name
-from parquetry.storage.lake import schema
+from parquetry.storage.lake import tables
 from parquetry.storage.lake.current import Stored, current_rows
 from parquetry.storage.lake.lake import Lake
 from tests.records import failed, row
@@ -55,7 +55,7 @@ def test_corpus_lives_in_a_folder_of_any_name(tmp_path, root):
 
 
 def test_corpus_of_a_newer_schema_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
+    monkeypatch.setattr(tables, "SCHEMA_VERSION", tables.SCHEMA_VERSION + 1)
     Lake(str(tmp_path), create=True)
     monkeypatch.undo()
     with pytest.raises(

@@ -113,6 +113,9 @@ class Busy:
     def snapshot(self, version=None):
         return self.shelf.lake.snapshot(version)
 
+    def version_of(self, version):
+        return self.shelf.lake.version_of(version)
+
     def publish(self, base, rows, run_id, before=None):
         if self.times:
             self.times -= 1

@@ -1,16 +1,19 @@
 """A shard is written whole or not at all."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from parquetry import ids
-from parquetry.model import Heading, Part
-from parquetry.storage.files.layout import shard_name
+from parquetry.model import Heading, Part, Quality
+from parquetry.storage.files.layout import layout_of, shard_name
+from parquetry.storage.lake import shards
 from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.shards import StoredText, parse_structure, structure_json, write_chunks
+from tests.records import row
 
 
 def read(shelf, table):
@@ -63,7 +66,11 @@ def test_stored_text_comes_back_with_its_parts_and_headings(shelf):
         (Part(0, 3, "sheet", 1, "Büdget", "table"), Part(3, 6, "page", 2, None, "code", "python")),
         (Heading(0, 1, 'a "title"'),),
     )
-    assert parse_structure(structure_json(text)) == (text.parts, text.headings, None)
+    assert parse_structure(structure_json(text)) == (text.parts, text.headings, None, None)
+    facts = Quality(3, (2,), (2,), 0, 3.5, ((1, 0.9), (3, 0.8)), 0.85, 4, None, 0)
+    assert parse_structure(structure_json(replace(text, quality=facts)))[3] == facts
+    later = structure_json(replace(text, quality=Quality(pages=2))).replace('"pages":2', '"pages":2,"later":[1]')
+    assert parse_structure(later)[3] == Quality(pages=2)
     rows, _ = shelf.write({"a.md": ["one", "two"]})
     stored = Stored(shelf.lake.snapshot())
     found = stored.texts([rows[0].revision, 12345])
@@ -83,7 +90,22 @@ def test_failed_write_leaves_nothing(shelf):
 
 def test_nothing_is_looked_up_where_nothing_is_stored():
     stored = Stored()
-    assert stored.vectors(["x"], "model@4") == {}
+    assert stored.vectors([ids.text_hash("x")], "model@4") == {}
     assert stored.vectors([], "model@4") == {}
     assert stored.texts([1]) == {}
     stored.close()
+
+
+def test_documents_are_written_in_row_groups_and_read_back_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "_ROW_GROUP_ROWS", 3)
+    layout = layout_of(str(tmp_path))
+    rows = [
+        row(f"{number}.md", error="failed at https://user:hunter2secret@example.com" if number == 7 else None)
+        for number in range(8)
+    ]
+    written = shards.write_shard_of_parts(layout, "documents", "a.parquet", shards.documents_in_parts(iter(rows)))
+    file = pq.ParquetFile(layout.shard("documents", "a.parquet"))
+    table = file.read()
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [3, 3, 2]
+    assert (written.rows, table.column("path").to_pylist()) == (8, [each.path for each in rows])
+    assert "hunter2secret" not in table.column("error").to_pylist()[7]

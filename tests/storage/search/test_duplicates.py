@@ -57,18 +57,24 @@ def test_text_that_a_document_repeats_is_one_hit_too(shelf):
     assert (hit.row["chunk_index"], [row["chunk_index"] for row in hit.also_in]) == (0, [2])
 
 
-@pytest.mark.parametrize("two_stages", [False, True])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("k", [1, 5, 30, 200])
-def test_as_many_different_texts_as_asked_for_or_as_there_are(shelf, monkeypatch, mode, k, two_stages):
-    """The best text occurs 300 times ahead of the others, more than either side's depth."""
-    monkeypatch.setattr(search, "EXACT_CHUNKS", 20 if two_stages else 20_000)
-    monkeypatch.setattr(search, "CANDIDATES", 20)
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory):
+    """A corpus whose best text occurs 300 times ahead of the others, more than either side's depth; not changed."""
+    shelf = Shelf(tmp_path_factory.mktemp("repeated") / "corpus")
     shelf.publish({f"best/{number}.md": ["oak oak oak"] for number in range(300)}, vectors=np.tile(AXES[0], (300, 1)))
     rest = np.array([[1, number / 10, 1, 0] for number in range(1, 41) for _ in range(2)])
     others = {f"rest/{number}-{copy}.md": [f"some oak {number}"] for number in range(40) for copy in range(2)}
     shelf.publish(others, vectors=rest)
-    hits = found(shelf, mode, k)
+    return shelf
+
+
+@pytest.mark.parametrize("two_stages", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("k", [1, 5, 30, 200])
+def test_as_many_different_texts_as_asked_for_or_as_there_are(repeated, monkeypatch, mode, k, two_stages):
+    monkeypatch.setattr(search, "EXACT_CHUNKS", 20 if two_stages else 20_000)
+    monkeypatch.setattr(search, "CANDIDATES", 20)
+    hits = found(repeated, mode, k)
     assert len(hits) == min(k, 41)
     assert len({hit.row["text"] for hit in hits}) == len(hits)
     assert hits[0].row["text"] == "oak oak oak"

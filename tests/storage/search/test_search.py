@@ -11,10 +11,11 @@ import pytest
 
 from parquetry.model import Access
 from parquetry.ranking.fusion import convex
-from parquetry.storage.index.ranking import K1, K3, B
+from parquetry.storage.index.ranking import IDENTITY_SHARE, K1, K3, B
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.storage.search.searcher import Searcher
 from tests.records import failed
+from tests.storage.shelf import Shelf
 
 ACCESS = {
     "public": Access(),
@@ -45,20 +46,30 @@ def bm25(query, texts):
     mean = sum(map(len, documents)) / len(documents)
     scores = {}
     for text, document in zip(texts, documents, strict=True):
-        counts, score = Counter(document), 0.0
+        counts, score, named = Counter(document), 0.0, 0.0
         for term, times in Counter(terms(query)).items():
             holding = sum(term in other for other in documents)
             idf = math.log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
             frequency = counts[term]
             saturated = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * len(document) / mean))
-            score += times * (K3 + 1) / (times + K3) * idf * saturated
+            weight = times * (K3 + 1) / (times + K3) * idf
+            score += weight * saturated
+            # The opening of each text is all of it; no query has a word of the file name or the title.
+            named += weight * min(frequency, 2) / (1 + min(frequency, 2))
         if score > 0:
-            scores[text] = score
+            scores[text] = score + IDENTITY_SHARE * named
     return scores
 
 
-@pytest.fixture
-def texts(shelf):
+@pytest.fixture(scope="module")
+def empty_shelf(tmp_path_factory):
+    """Makes corpora that tests share and do not change."""
+    return lambda: Shelf(tmp_path_factory.mktemp("shared") / "corpus")
+
+
+@pytest.fixture(scope="module")
+def texts(empty_shelf):
+    shelf = empty_shelf()
     shelf.publish({f"{number}.md": [text] for number, text in enumerate(TEXTS)})
     return shelf
 
@@ -202,12 +213,18 @@ def test_hits_tell_which_side_found_them_and_where(shelf):
 # --- number of results
 
 
-@pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
-@pytest.mark.parametrize("k", [1, 3, 150, 500])
-def test_as_many_as_asked_for_or_as_there_are(shelf, mode, k):
+@pytest.fixture(scope="module")
+def oaks(empty_shelf):
+    shelf = empty_shelf()
     shelf.publish({f"{number}.md": [f"oak {number}"] for number in range(160)})
     shelf.publish({"z.md": ["elm"]}, namespace="hr")
-    found = shelf.search("oak", vector=AXES[0], mode=mode, k=k, namespaces=("default",))
+    return shelf
+
+
+@pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
+@pytest.mark.parametrize("k", [1, 3, 150, 500])
+def test_as_many_as_asked_for_or_as_there_are(oaks, mode, k):
+    found = oaks.search("oak", vector=AXES[0], mode=mode, k=k, namespaces=("default",))
     assert len(found) == min(k, 160)
     assert len({text for text, _ in found}) == len(found)
 
@@ -231,8 +248,10 @@ def test_empty_corpus_answers_nothing(shelf, mode):
 # --- filters
 
 
-@pytest.fixture
-def library(shelf):
+@pytest.fixture(scope="module")
+def library(empty_shelf):
+    shelf = empty_shelf()
+
     def publish(path, text, **fields):
         shelf.publish({path: [text]}, **fields)
 
@@ -278,11 +297,15 @@ def test_removed_failed_and_old_revisions_do_not_answer(shelf):
 # --- permissions
 
 
-@pytest.fixture
-def secrets(shelf):
+def publish_secrets(shelf):
     for name, access in ACCESS.items():
         shelf.publish({f"{name}.md": [f"oak {name}"]}, access=access)
     return shelf
+
+
+@pytest.fixture(scope="module")
+def secrets(empty_shelf):
+    return publish_secrets(empty_shelf())
 
 
 @pytest.mark.parametrize(
@@ -316,7 +339,8 @@ def test_forbidden_documents_change_nothing_about_an_answer(shelf, mode):
     assert shelf.search("oak elm", **asked) == [(text, pytest.approx(score)) for text, score in before]
 
 
-def test_changed_permissions_hold_from_their_version_on(secrets):
+def test_changed_permissions_hold_from_their_version_on(shelf):
+    secrets = publish_secrets(shelf)
     (row,) = [each for each in secrets.rows() if each.path == "public.md"]
     version = secrets.lake.publish(secrets.lake.snapshot(), [replace(row, access=ACCESS["bob"])], "run-x")
     assert secrets.search("public", caller=Caller("ada")) == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parquetry.model import Access
-from parquetry.storage.index import vector_memory, vector_memory_postings
+from parquetry.storage.index import vector_memory, vector_memory_identities, vector_memory_postings
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.search import visible_index, visible_memory
@@ -52,6 +52,7 @@ def check_same(found, expected):
         assert hit.row == reference.row
         assert list(hit.row) == list(reference.row)
         assert hit.scores.keys() == reference.scores.keys()
+        assert hit.identity == pytest.approx(reference.identity)
 
 
 def cosines_of(searcher, hits, vectors):
@@ -111,13 +112,14 @@ def test_callers_with_filters_find_what_they_find_by_sql(crowd):
 def test_what_is_too_much_for_the_memory_is_read_by_sql(crowd, monkeypatch):
     for module, name in (
         (vector_memory_postings, "LARGEST"),
+        (vector_memory_identities, "LARGEST"),
         (vector_memory, "MOST_DOCUMENTS"),
     ):
         monkeypatch.setattr(module, name, 0)
     crowd.random.seed(2)
     index = opened(crowd.shelf)
     memory = VectorMemories().of(index)
-    assert (memory.postings, memory.documents) == (None, None)
+    assert (memory.postings, memory.identities, memory.documents) == (None, None, None)
     assert compare(crowd, index, memory, 5) > 100
     index.close()
 

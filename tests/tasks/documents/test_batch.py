@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from parquetry.errors import DiskFull, RefusedError, SettingsError, StorageError, TransientError
@@ -65,6 +66,12 @@ def publish(run, report):
 
 def by_path(report):
     return {row.path: row for row in report.rows}
+
+
+def workers():
+    """Return the extraction processes of this process: children of the server that forks them."""
+    servers = psutil.Process().children()
+    return {worker.pid for server in servers for worker in server.children()}
 
 
 def test_every_document_has_a_row_good_or_not(bench):
@@ -255,9 +262,23 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
     run, _ = bench.start()
     (scope,) = scopes_of(settings, ())
     planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], CurrentRows(None), run.models)
-    planned = replace(planned, estimate=replace(planned.estimate, cost_usd=0.01))
+    planned = replace(planned, estimate=replace(planned.estimate, expected_usd=0.01))
     if refused:
         with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):
             check_refresh_budget(planned, budget)
     else:
         check_refresh_budget(planned, budget)
+
+
+def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(bench):
+    bench.write("a.md", "First.")
+    run, batch = bench.start()
+    before = workers()
+    first = process_batch(batch, run)
+    assert workers() - before
+    run.give_memory_back()
+    assert not workers() - before
+    assert [row.status for row in first.rows] == ["indexed"]
+    publish(run, first)
+    again = process_batch(batch, run)
+    assert (again.work.chunks_embedded, again.work.chunks_reused) == (0, 1)

@@ -66,6 +66,21 @@ def test_text_of_an_earlier_batch_is_found_before_and_after_it_is_written(tmp_pa
     assert embedder.asked == ["same"]
 
 
+def test_shards_of_other_texts_are_not_searched(tmp_path, embedder):
+    """A run that writes thousands of shards would search all of them for each batch."""
+    shelf = Shelf(tmp_path / "kb")
+    stored = Stored(shelf.lake.snapshot())
+    vectors = RunVectors(stored, embedder)
+    shelf.write({"a.md": ["same"]}, embedder="scripted@4", vectors=[[5, 5, 5, 5]], register=False)
+    (file,) = (shelf.root / "chunks").glob("*.parquet")
+    vectors.stored_in(str(file), [text_hash("same")])
+    vectors.stored_in(str(tmp_path / "not-there.parquet"), [text_hash("other")])
+    assert vectors.obtain(inputs("same", "new")).by_hash[text_hash("same")].vector.tolist() == [5, 5, 5, 5]
+    with pytest.raises(StorageError, match=r"not-there\.parquet"):
+        vectors.obtain(inputs("other"))
+    stored.close()
+
+
 def test_batches_at_the_same_time_compute_a_text_once(embedder):
     embedder.gate = threading.Event()
     vectors = RunVectors(Stored(), embedder)
@@ -83,7 +98,8 @@ def test_batches_at_the_same_time_compute_a_text_once(embedder):
 def test_who_waits_for_a_failed_computation_may_try_again(embedder):
     """The failure may be transient and has nothing to do with the documents that wait."""
     vectors = RunVectors(Stored(), embedder)
-    _, theirs, _ = vectors._find_or_claim(inputs("shared"))
+    _, claims = vectors._find_or_claim(inputs("shared"), {})
+    theirs = claims.mine
     (future,) = theirs.values()
     future.cancel()
     with pytest.raises(TransientError, match="embedding-failed: the same text was being embedded in another batch"):

@@ -1,12 +1,15 @@
-"""The environment of the extraction processes holds no secret of the run."""
+"""The processes that read documents hold no secret of the run, and do not import the program that started them."""
 
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import spawn
 from pathlib import Path
 
 import pytest
 
+from parquetry.tasks.engine import fork_server
 from parquetry.tasks.engine.fork_server import needed
 
 PROGRAM = """
@@ -67,6 +70,33 @@ def test_what_goes_wrong_while_a_process_starts_is_not_written_on_the_terminal(t
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     run = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=environment, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "1\n", "")
+
+
+SCRIPT = """
+print("started", flush=True)
+from parquetry import Corpus
+with Corpus("corpus", create=True) as corpus:
+    print(corpus.add("The lift is inspected in May.", name="lift.md").chunks)
+"""
+
+
+def test_script_is_not_run_again_by_the_processes_that_read(tmp_path):
+    """As processes of `multiprocessing` do, which fail or wait for ever where it has no `if __name__ == "__main__"`."""
+    (tmp_path / "program.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run(
+        [sys.executable, "program.py"], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120
+    )
+    assert (run.returncode, run.stderr, run.stdout) == (0, "", "started\n1\n")
+
+
+def test_program_is_hidden_from_the_processes_of_this_thread_alone(monkeypatch):
+    """Those that a program starts itself meanwhile may run its functions."""
+    monkeypatch.setattr(spawn, "get_preparation_data", lambda name: {"name": name, "init_main_from_path": "program.py"})
+    with fork_server._program_hidden(), ThreadPoolExecutor(1) as other:
+        assert spawn.get_preparation_data("here") == {"name": "here"}
+        assert "init_main_from_path" in other.submit(spawn.get_preparation_data, "there").result()
+    assert "init_main_from_path" in spawn.get_preparation_data("after")
 
 
 def test_what_is_needed_is_kept_unless_its_name_is_that_of_a_secret():

@@ -1,6 +1,7 @@
 """A document that hangs, exhausts memory or kills its process fails alone."""
 
 import os
+import sys
 import time
 
 import psutil
@@ -76,3 +77,27 @@ def test_closed_pool_leaves_no_process(pool):
     while psutil.pid_exists(worker) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not psutil.pid_exists(worker)
+
+
+FREED_BELOW_A_BLOCK_IN_USE = """
+import ctypes
+library = ctypes.CDLL(None)
+library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+blocks = [library.malloc(1000) for _ in range(150_000)]
+for block in blocks[:-1]:
+    library.free(block)
+"""
+"""code after which the C library of Linux keeps 150 MB"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other C libraries keep memory in other ways")
+def test_memory_that_a_large_document_took_is_given_back(pool):
+    """Each worker kept hundreds of megabytes after a manual of a thousand pages."""
+    pool.result(pool._schedule(exec, FREED_BELOW_A_BLOCK_IN_USE, {}))
+    (server,) = [each for each in psutil.Process().children() if "forkserver" in " ".join(each.cmdline())]
+    (worker,) = server.children()
+    before = worker.memory_info().rss
+    pool.result(pool.prepare(TEXT))
+    assert worker.memory_info().rss > before - 50_000_000
+    pool.result(pool.prepare(RawDocument(b"Thirty days of leave. " * 50_000, "large.txt")))
+    assert worker.memory_info().rss < before - 50_000_000

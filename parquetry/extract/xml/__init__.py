@@ -1,0 +1,1 @@
+"""XML: parsing within bounds, repair, and the vocabularies of articles and books."""

@@ -1,0 +1,49 @@
+"""Freed memory goes back to the system, instead of waiting in the C library for the next allocation.
+
+Documents arrive as a few large blocks among millions of small objects. The GNU C library learns from the first large
+block that is freed to keep such blocks, and keeps a heap for each thread: after a run over manuals, 110 MB in which
+nothing was stored. Other C libraries are left as they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Callable
+from functools import cache
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+"""parameters of mallopt(3)"""
+_LARGE_BYTES = 512 * 1024
+"""bytes of a block that goes back to the system as soon as it is freed"""
+_KEPT_BYTES = 1024 * 1024
+"""bytes that may be free at the end of a heap"""
+_HEAPS = 2
+
+
+def keep_little() -> None:
+    """Have this process return large blocks at once, and let its threads share heaps; for programs, not libraries."""
+    adjust = _function("mallopt")
+    if adjust is not None:
+        adjust(_MMAP_THRESHOLD, _LARGE_BYTES)
+        adjust(_TRIM_THRESHOLD, _KEPT_BYTES)
+        adjust(_ARENA_MAX, _HEAPS)
+
+
+def give_back() -> None:
+    """Return all freed memory to the system; takes a hundredth of a second, and more with many objects."""
+    gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Return freed memory to the system without looking for cycles first."""
+    release = _function("malloc_trim")
+    if release is not None:
+        release(0)
+
+
+@cache
+def _function(name: str) -> Callable[..., int] | None:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

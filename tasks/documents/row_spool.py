@@ -1,0 +1,80 @@
+"""Rows that wait to be published, most of them in an anonymous temporary file, so that memory holds only a few."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from typing import IO
+
+from parquetry.model import DocumentRow
+from parquetry.storage.files.full_disk import naming
+
+IN_MEMORY = 2000
+"""rows from which they are written to the file"""
+
+
+class RowSpool(Collection[DocumentRow]):
+    """The rows of a run, in the order in which they were added. Used from one thread.
+
+    The file has no name, and disappears when its process ends in any way.
+    """
+
+    def __init__(self) -> None:
+        self._latest: list[DocumentRow] = []
+        self._file: IO[bytes] | None = None
+        self._places: list[tuple[int, int]] = []
+        """offset and size in bytes of each part of the file"""
+        self._count = 0
+
+    def extend(self, rows: Iterable[DocumentRow]) -> None:
+        """Add rows.
+
+        Raises:
+            OSError: the disk with temporary files is full.
+        """
+        before = len(self._latest)
+        self._latest.extend(rows)
+        self._count += len(self._latest) - before
+        if len(self._latest) >= IN_MEMORY:
+            self._write()
+
+    def _write(self) -> None:
+        content = pickle.dumps(self._latest, pickle.HIGHEST_PROTOCOL)
+        offset = sum(self._places[-1]) if self._places else 0
+        with naming(tempfile.gettempdir()):
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="parquetry-rows-")  # noqa: SIM115 - closed by `close`
+            self._file.seek(offset)
+            self._file.write(content)
+            self._file.flush()
+        self._places.append((offset, len(content)))
+        self._latest = []
+
+    def __iter__(self) -> Iterator[DocumentRow]:
+        for offset, size in list(self._places):
+            yield from self._part(offset, size)
+        yield from list(self._latest)
+
+    def _part(self, offset: int, size: int) -> list[DocumentRow]:
+        if self._file is None:
+            raise ValueError("the spool of rows is closed")
+        self._file.seek(offset)
+        # Written by this process into a file that only it can open.
+        rows: list[DocumentRow] = pickle.loads(self._file.read(size))  # noqa: S301
+        return rows
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, row: object) -> bool:
+        return any(row == each for each in self)
+
+    def close(self) -> None:
+        """Delete the file; the rows in it are gone."""
+        if self._file is not None:
+            # On a full disk, what could not be written is tried again.
+            with suppress(OSError):
+                self._file.close()
+            self._file = None

@@ -1,0 +1,128 @@
+"""The measure of what pages of a PDF draw, wherever their objects are, and the objects that it does not parse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+import pytest
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+
+from parquetry.errors import BrokenDocument
+from parquetry.extract.pdf.packed_objects import OneByOneReader
+from parquetry.extract.pdf.reader import PdfExtractor
+from parquetry.extract.pdf.weight import Weights
+from parquetry.model import RawDocument
+from parquetry.settings.sections import ExtractionSettings
+from tests.extract.hostile_pdf import form, pages, shown, stream
+
+LINK = "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] >>"
+STAMP = "<< /Type /Annot /Subtype /Stamp /Rect [0 0 9 9] {} << /N 8 0 R >> >>"
+BROKEN = "<< /Type /Annot /Rect [0 0 9 >"
+CONTENT = shown(40)
+
+
+def packed(annotations: Mapping[int, str], *, offsets: int = 1, kind: str = "/ObjStm") -> bytes:
+    """A document of one page whose dictionaries, from number 10, are in object stream 9.
+
+    Args:
+        annotations: number -> dictionary of each annotation.
+        offsets: factor of the offsets in the stream; any but 1 makes them wrong.
+        kind: type of the stream.
+    """
+    inside = {
+        10: "<< /Type /Catalog /Pages 11 0 R >>",
+        11: "<< /Type /Pages /Kids [12 0 R] /Count 1 /MediaBox [0 0 600 850] >>",
+        12: f"<< /Type /Page /Parent 11 0 R /Contents 7 0 R /Annots [{' '.join(f'{n} 0 R' for n in annotations)}] >>",
+        **annotations,
+    }
+    body, header = "", ""
+    for number, content in inside.items():
+        header += f"{number} {offsets * len(body)} "
+        body += f" {content}\n"
+    stream_of_objects = stream(header + body, f"/Type {kind} /N {len(inside)} /First {len(header)}", packed=True)
+    written = b"%PDF-1.7\n"
+    rows: dict[int, tuple[int, int, int]] = {number: (2, 9, place) for place, number in enumerate(inside)}
+    for number, content in {7: stream(CONTENT), 8: form(CONTENT), 9: stream_of_objects}.items():
+        rows[number] = (1, len(written), 0)
+        written += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    size = max(rows) + 1
+    table = b"".join(
+        bytes([state]) + where.to_bytes(4, "big") + bytes([place])
+        for state, where, place in (rows.get(number, (0, 0, 0)) for number in range(size))
+    )
+    entries = f"/Type /XRef /Size {size} /W [1 4 1] /Root 10 0 R"
+    start = len(written)
+    return written + b"%d 0 obj\n%b\nendobj\nstartxref\n%d\n%%%%EOF\n" % (
+        size,
+        stream(table.decode("latin-1"), entries),
+        start,
+    )
+
+
+def weight(content: bytes) -> int:
+    """The bytes that the first page draws."""
+    weights = Weights(OneByOneReader(content), (), len(content))
+    before = weights._left
+    assert weights.allows_next()
+    return before - weights._left
+
+
+def test_a_link_does_not_hide_what_its_page_draws():
+    """A page with an annotation without appearance was counted as drawing nothing."""
+    references = "5 0 R " * 40_000
+    content, name = pages(f"[{references}]".encode(), page="/Annots [6 0 R]", more={5: stream(shown(20_000)), 6: LINK})
+    with pytest.raises(BrokenDocument) as refused:
+        PdfExtractor().extract(RawDocument(content, name), "application/pdf", ExtractionSettings(ocr=False))
+    assert refused.value.reason == "too-large"
+
+
+@pytest.mark.parametrize("name", ["/AP", "/#41P", "/A#50", "/#41#50"])
+def test_an_appearance_counts_however_its_name_is_spelled(name: str):
+    assert weight(packed({13: LINK})) == len(CONTENT)
+    assert weight(packed({13: LINK, 14: STAMP.format(name)})) == 2 * len(CONTENT)
+
+
+def test_an_annotation_without_appearance_is_not_parsed():
+    assert weight(packed({13: LINK, 14: BROKEN})) == len(CONTENT)
+
+
+def may_attach(content: bytes) -> bool:
+    weights = Weights(OneByOneReader(content), (), len(content))
+    assert weights.allows_next()
+    return weights.may_attach
+
+
+@pytest.mark.parametrize("kind", ["/FileAttachment", "/#46ileAttachment", "/FileAttac#68ment", "/File#41ttachment"])
+def test_a_page_with_an_attached_file_is_told_from_one_with_links(kind: str):
+    """PDFium keeps each annotation that it is asked for, 100 MB for the index of a manual."""
+    assert not may_attach(packed({13: LINK}))
+    assert may_attach(packed({13: LINK, 14: f"<< /Type /Annot /Subtype {kind} /Rect [0 0 9 9] >>"}))
+
+
+def test_a_page_may_have_attached_files_if_its_annotations_are_in_no_object_stream():
+    content, _ = pages(stream(CONTENT), page="/Annots [6 0 R]", more={6: LINK})
+    assert may_attach(content)
+
+
+def test_an_annotation_that_is_a_reference_may_have_an_appearance():
+    content = packed({13: LINK, 14: "8 0 R"})
+    reader = OneByOneReader(content)
+    annotations = reader.trailer["/Root"]["/Pages"]["/Kids"][0]["/Annots"]
+    assert [reader.lacks(each, "/AP") for each in annotations] == [True, False]
+    assert not reader.lacks(annotations[0].get_object(), "/AP")
+
+
+def outcome(opened: Callable[[], PdfReader]) -> object:
+    try:
+        return sorted(opened().trailer["/Root"] or ())
+    except (PyPdfError, AssertionError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"offsets": 0}, {"offsets": 1000}, {"kind": "/Other"}])
+def test_an_object_stream_that_is_not_as_it_should_be_is_left_to_pypdf(wrong: dict[str, Any]):
+    content = packed({13: LINK}, **wrong)
+    assert outcome(lambda: OneByOneReader(content)) == outcome(lambda: PdfReader(BytesIO(content), strict=False))

@@ -1,0 +1,42 @@
+"""Maintenance does what is due, and writes nothing where nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parquetry.flows.pipelines.maintenance import report_json, run_maintenance
+
+
+def every_file(corpus: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in corpus.rglob("*") if path.is_file()}
+
+
+def test_corpus_that_does_not_exist_yet_needs_none(workshop):
+    assert run_maintenance(workshop.settings) is None
+    assert not (workshop.root / "corpus").exists()
+
+
+def test_corpus_with_few_files_is_left_as_it_is(workshop):
+    workshop.write("oak.md", "The oak is dried.")
+    workshop.refresh()
+    workshop.write("oak.md", "The oak is oiled.")
+    workshop.refresh()
+    before = every_file(workshop.root / "corpus")
+    report = run_maintenance(workshop.settings)
+    assert report.is_idle
+    assert every_file(workshop.root / "corpus") == before
+
+
+def test_corpus_with_as_many_files_as_named_is_compacted_once(workshop):
+    workshop.write("oak.md", "The oak is dried.")
+    workshop.refresh()
+    workshop.write("elm.md", "The elm is sawn.")
+    workshop.refresh()
+    rows = workshop.rows()
+    report = run_maintenance(workshop.settings, least=2)
+    told = report_json(report)
+    assert (told["version"], told["files_before"]["chunks"], told["files_after"]["chunks"]) == (3, 2, 1)
+    assert "compacted" in report.summary()
+    assert workshop.rows() == rows
+    assert run_maintenance(workshop.settings, least=2).is_idle
+    assert workshop.refresh().documents.unchanged == 2

@@ -1,0 +1,165 @@
+"""Two runs that hand over the same requests at the same moment, and takeovers: one of them sends."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from parquetry.llm.batch_api import BatchService
+from parquetry.llm.calls import Endpoint, RetryPolicy
+from parquetry.llm.spending import Ledger, Usage
+from parquetry.settings.batch_api import BatchApiSettings
+from parquetry.storage.files.layout import Layout
+from parquetry.storage.lake.batches import BatchRecords
+from parquetry.tasks.batches.lane import BatchLane
+from parquetry.tasks.batches.lane_user import LaneUser
+from parquetry.tasks.batches.outbox import BatchRequest
+from tests.servers.batch_server import BatchServer
+
+NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
+IDS = [f"id-{number}" for number in range(6)]
+
+
+class Bench:
+    """Lanes of several runs over one corpus, at a common time."""
+
+    def __init__(self, root: Path, server: BatchServer) -> None:
+        self.now = NOON
+        self.stored: list[str] = []
+        self.lanes: list[BatchLane[str]] = []
+        self.on_store = lambda: None
+        self._root = root
+        self._server = server
+        self._runs = 0
+
+    @property
+    def records(self) -> BatchRecords:
+        return BatchRecords(Layout(str(self._root)))
+
+    def lane(self, budget: float | None = None, ids: list[str] = IDS) -> BatchLane[str]:
+        """Open the lane of a new run, to which all requests are handed over."""
+        self._runs += 1
+        service = BatchService(Endpoint(self._server.url, "none"), RetryPolicy(1), 10)
+
+        def store(batch, part, results):
+            self.stored.extend(item.custom_id for item, _ in results)
+            self.on_store()
+
+        def read(reply):
+            return "", Usage(1, reply["usage"]["total_tokens"], 0, 0.25)
+
+        user = LaneUser("embed", "m", "/v1/embeddings", "batch_api.embedding", "text", service, read, store, True)
+        settings = BatchApiSettings()
+        lane = BatchLane(user, self.records, settings, Ledger(budget, "x"), f"run-{self._runs}", lambda: self.now)
+        self.lanes.append(lane)
+        lane.is_on = True
+        lane.collect()
+        for custom_id in ids:
+            assert lane.waits(custom_id, lambda each=custom_id: request(each))
+        return lane
+
+    def sent(self) -> Counter[str]:
+        return Counter(line["custom_id"] for batch in self._server.batches for line in batch.lines)
+
+
+def request(custom_id: str) -> BatchRequest:
+    body = {"model": "m", "input": custom_id, "encoding_format": "float"}
+    return BatchRequest(body, ("default", "docs"), 10, 0.5, 4)
+
+
+@pytest.fixture
+def server():
+    with BatchServer() as server:
+        yield server
+
+
+@pytest.fixture
+def bench(tmp_path, server) -> Bench:
+    made = Bench(tmp_path / "corpus", server)
+    yield made
+    for lane in made.lanes:
+        lane.close()
+
+
+def test_of_runs_at_the_same_moment_one_claims_each_request(bench):
+    lanes = [bench.lane(ids=IDS[first:]) for first in (0, 2, 0, 1)]
+    start = threading.Barrier(len(lanes))
+
+    def send(lane):
+        start.wait()
+        lane.send()
+
+    threads = [threading.Thread(target=send, args=(lane,)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bench.sent() == Counter(IDS)
+
+
+def test_claim_that_another_run_ended_meanwhile_is_not_sent_again(bench, server):
+    slow, quick = bench.lane(), bench.lane()
+    quick.send()
+    server.complete()
+    assert quick.collect()
+    slow.send()
+    assert bench.sent() == Counter(IDS)
+    assert slow.waits("id-0", lambda: request("id-0")), "this run looks for its result no more"
+
+
+def test_abandoned_claim_is_free_after_ten_minutes_and_its_owner_sends_nothing(bench, server):
+    slow = bench.lane()
+    first = threading.Event()
+
+    def gate(method, path):
+        """Let another run come twice while the file is being sent."""
+        if path == "/v1/files" and not first.is_set():
+            first.set()
+            server._lock.release()
+            bench.now += timedelta(minutes=9)
+            bench.lane().send()
+            assert server.batches == []
+            bench.now += timedelta(minutes=2)
+            bench.lane().send()
+            server._lock.acquire()
+
+    server.gate = gate
+    slow.send()
+    assert bench.sent() == Counter(IDS)
+    assert "took too long to send" in next(iter(slow.problems.values()))
+
+
+def test_what_was_reserved_is_given_back_or_replaced_by_the_cost(bench, server):
+    lane = bench.lane(budget=3.0)
+    with pytest.raises(Exception, match="does not allow the next call"):
+        lane.waits("one-more", lambda: request("one-more"))
+    lane.send()
+    server.complete()
+    lane.collect()
+    assert lane.costs[0].cost_usd == pytest.approx(6 * 0.25)
+    assert lane.waits("one-more", lambda: request("one-more")), "1.5 of 3 are spent"
+    lane.take_back()
+    for number in range(3):
+        lane.is_on = True
+        assert lane.waits(f"more-{number}", lambda: request("more"))
+    assert sorted(bench.stored) == IDS
+
+
+def test_only_one_of_two_runs_counts_the_cost_of_a_batch(bench, server):
+    bench.lane().send()
+    server.complete()
+
+    def come_between():
+        bench.on_store = lambda: None
+        bench.lane(ids=[])
+
+    bench.on_store = come_between
+    bench.lane(ids=[])
+    assert bench.stored == [*IDS, *IDS]
+    assert bench.records.open() == []
+    assert [len(lane.costs) for lane in bench.lanes] == [0, 0, 1]
+    assert [lane.notes[-1] for lane in bench.lanes[1:]] == ["batch 1 completed: 6 texts answered"] * 2
