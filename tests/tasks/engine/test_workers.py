@@ -1,6 +1,7 @@
 """A document that hangs, exhausts memory or kills its process fails alone."""
 
 import os
+import re
 import sys
 import time
 
@@ -18,7 +19,17 @@ TEXT = RawDocument(b"# Leave\n\nThirty days.\n", "leave.md")
 
 @pytest.fixture
 def pool():
-    made = WorkerPool(ExtractionSettings(workers=1, timeout_seconds=2, memory_mb=1024), ChunkingSettings(), None)
+    yield from pool_with(60)
+
+
+@pytest.fixture
+def impatient_pool():
+    yield from pool_with(2)
+
+
+def pool_with(seconds):
+    settings = ExtractionSettings(workers=1, timeout_seconds=seconds, memory_mb=1024)
+    made = WorkerPool(settings, ChunkingSettings(), None)
     yield made
     made.close()
 
@@ -47,7 +58,6 @@ def test_refusal_of_an_extractor_arrives_as_it_was_raised(pool):
 @pytest.mark.parametrize(
     ("function", "argument", "reason", "detail"),
     [
-        pytest.param(time.sleep, 60, "timeout", "took longer than 2 s (extraction.timeout_seconds)", id="hangs"),
         pytest.param(
             bytearray, 8 << 30, "memory", "needed more than 1024 MiB (extraction.memory_mb)", id="eats-memory"
         ),
@@ -61,6 +71,13 @@ def test_limit_fails_one_document_and_the_next_one_is_fine(pool, function, argum
         pool.result(pool._schedule(function, *arguments))
     assert (raised.value.reason, raised.value.detail) == (reason, detail)
     assert pool.result(pool.prepare(TEXT)).chunks
+
+
+def test_document_that_hangs_fails_and_the_next_one_is_fine(impatient_pool):
+    with pytest.raises(BrokenDocument, match=re.escape("took longer than 2 s (extraction.timeout_seconds)")) as raised:
+        impatient_pool.result(impatient_pool._schedule(time.sleep, 300))
+    assert raised.value.reason == "timeout"
+    assert impatient_pool.result(impatient_pool._schedule(abs, -3)) == 3
 
 
 def test_worker_writes_nothing_to_the_terminal(pool, capfd):
