@@ -10,14 +10,26 @@ import pytest
 from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError
 from parquetry.storage.lake import change_log, retention
 from parquetry.storage.lake.retention import add_tag, delete_tag, raise_horizon, read_retention
+from tests.storage.shelf import Shelf
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def layout(shelf):
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    shelf = Shelf(tmp_path_factory.mktemp("published") / "corpus")
     for number in range(5):
         shelf.publish({"oak.md": [f"the oak of {number}"]})
+    return shelf
+
+
+@pytest.fixture
+def shelf(published, tmp_path):
+    return published.copied_to(tmp_path / "corpus")
+
+
+@pytest.fixture
+def layout(shelf):
     return shelf.lake.layout
 
 
