@@ -1,6 +1,7 @@
 """Reason codes are one list: `parquetry/reasons.py` has each that the code uses, and no other."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from typing import get_args
@@ -67,6 +68,7 @@ def assigned(tree: ast.AST) -> dict[str, set[str]]:
     return found
 
 
+@functools.cache
 def reasons() -> dict[str, set[str]]:
     """Return each reason of the code with its modules."""
     trees = {name: ast.parse(file.read_text("utf-8")) for name, file in product_modules()}
