@@ -26,6 +26,7 @@ from parquetry.storage.maintenance.compaction import compact
 from parquetry.storage.maintenance.doctor import examine
 from parquetry.storage.maintenance.overview import overview_of
 from parquetry.storage.maintenance.repair import repair
+from tests.storage.shelf import Shelf
 
 NEWEST_ONLY = RetentionSettings(days=1, versions=1)
 EVERYTHING = RetentionSettings(days=1, versions=1_000_000)
@@ -61,9 +62,10 @@ def everything(shelf, version=None):
         ]
 
 
-@pytest.fixture
-def shelf(shelf):
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
     """Twelve publishes: documents that changed, one that was removed, and permissions."""
+    shelf = Shelf(tmp_path_factory.mktemp("published") / "corpus")
     shelf.run_ids = "20260101T000000-{:08x}"
     for number in range(10):
         shelf.publish(
@@ -72,6 +74,11 @@ def shelf(shelf):
     shelf.remove("new3.md")
     shelf.permit("1.md", Access("individual", None, "ada", ()))
     return shelf
+
+
+@pytest.fixture
+def shelf(published, tmp_path):
+    return published.copied_to(tmp_path / "corpus")
 
 
 def test_small_shards_become_one_and_every_row_that_is_visible_stays(shelf):

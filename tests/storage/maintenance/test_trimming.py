@@ -45,9 +45,10 @@ def repaired(shelf):
         step.do()
 
 
-@pytest.fixture
-def shelf(shelf):
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
     """Twenty publishes with two compactions among them, each followed by a vacuum."""
+    shelf = Shelf(tmp_path_factory.mktemp("grown") / "corpus")
     shelf.run_ids = "20260101T000000-{:08x}"
     shelf.publish({"rare.md": ["a rare yew"]}, namespace="beta")
     published(shelf, 8)
@@ -57,6 +58,11 @@ def shelf(shelf):
     compacted(shelf)
     published(shelf, 4, 16)
     return shelf
+
+
+@pytest.fixture
+def shelf(grown, tmp_path):
+    return grown.copied_to(tmp_path / "corpus")
 
 
 def test_commits_below_the_checkpoint_before_the_last_go_once_their_files_are_gone(shelf):

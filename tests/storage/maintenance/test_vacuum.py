@@ -17,15 +17,22 @@ from parquetry.storage.maintenance.doctor import examine
 from parquetry.storage.maintenance.erasure import forget_user
 from parquetry.storage.maintenance.vacuum import unneeded_files, vacuum
 from tests.storage.maintenance.test_compaction import EVERYTHING, NEWEST_ONLY, compacted, everything, files, stamp
+from tests.storage.shelf import Shelf
 
 
-@pytest.fixture
-def shelf(shelf):
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
     """Ten publishes that each change a document and add another."""
+    shelf = Shelf(tmp_path_factory.mktemp("published") / "corpus")
     shelf.run_ids = "20260101T000000-{:08x}"
     for number in range(10):
         shelf.publish({f"{number % 3}.md": [f"the oak of {number}"], f"new{number}.md": [f"ash {number}"]})
     return shelf
+
+
+@pytest.fixture
+def shelf(published, tmp_path):
+    return published.copied_to(tmp_path / "corpus")
 
 
 def on_disk(shelf, table):
