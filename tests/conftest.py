@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,19 +51,61 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         pytest.fail(f"the test left the process in {folder}")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file of slow tests where these are left out: every test process imports all files."""
+    if config.option.markexpr != "not slow" or not collection_path.match("test_*.py"):
+        return None
+    return True if "\npytestmark = pytest.mark.slow\n" in collection_path.read_text("utf-8") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Leave modules and tests out of garbage collection: a look through their 800,000 objects takes half a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let DuckDB's binding find its objects freed, or it reports them in a hundred lines."""
+    gc.unfreeze()
+
+
 SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
 """fixtures that start a server"""
 SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
 """server fixtures that a fixture `shelf` starts for its store"""
+TOGETHER = 200
+"""maximum tests of a module that one process runs to make what they share only once; more take longer than making it"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all tests of a server in one test process, so that it starts once, and keep them out of the fast tier."""
+    """Run all tests of a server in one test process, so that it starts once, and keep them out of the fast tier.
+
+    Tests of a module that share a service or a corpus run in one process, too: of the slow tier, each test would be
+    given to any process, which makes what it needs again.
+    """
+    sharing = Counter(_module_of(item) for item in items if _shares(item))
     for item in items:
         server = _server_of(item)
         if server is not None:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group(server))
+        elif _shares(item) and sharing[_module_of(item)] <= TOGETHER and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_module_of(item)))
+
+
+def _module_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Return True if a test uses what is made once for its module."""
+    made = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    return any(each[-1].scope == "module" for each in made)
 
 
 def _server_of(item: pytest.Item) -> str | None:

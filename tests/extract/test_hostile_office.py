@@ -33,8 +33,8 @@ def read(file: tuple[bytes, str]) -> Extraction:
         (hostile_office.docx_tables(2000), "too-deep"),
         (hostile_office.pptx_groups(2000), "too-deep"),
         (hostile_office.odt_lists(2000), "too-deep"),
-        (hostile_pdf.png(50_000, 50_000), "too-many-pixels"),
-        (hostile_pdf.png(8, 300_000), "too-many-pixels"),
+        (lambda: hostile_pdf.png(50_000, 50_000), "too-many-pixels"),
+        (lambda: hostile_pdf.png(8, 300_000), "too-many-pixels"),
         (hostile_pdf.gif(60_000, 60_000), "too-many-pixels"),
     ],
     ids=[
@@ -45,7 +45,8 @@ def read(file: tuple[bytes, str]) -> Extraction:
 )  # fmt: skip
 def test_what_unfolds_without_end_is_refused_with_its_reason(file, reason):
     with pytest.raises(DocumentError) as refused:
-        read(file)
+        # A picture of 300 MB is not made when tests are collected.
+        read(file() if callable(file) else file)
     assert refused.value.reason == reason
 
 
