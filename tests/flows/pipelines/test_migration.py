@@ -34,6 +34,8 @@ from tests.flows.pipelines.migration_workshop import (
 from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server(monkeypatch):

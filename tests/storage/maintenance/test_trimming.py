@@ -24,6 +24,8 @@ from tests.storage.maintenance.test_compaction import NEWEST_ONLY, compacted, ev
 from tests.storage.maintenance.test_vacuum import cleaned
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 
 def published(shelf, count, first=0):
     for number in range(first, first + count):
