@@ -29,9 +29,11 @@ FREE_FILLING = 10_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
 _REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
+_CHANGED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u2028\u2029\ud800-\udfff\ufb00-\ufb06\ufeff\ufffe\uffff]")
+"""every character that is removed or replaced"""
 _SPACES = (" ", "\t", "\u00a0")
 _TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
-_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+_MANY_MARKS = re.compile(r"[^\x00-\x7f\w\s]{32,}")
 _MOST_MARKS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURES = {
@@ -53,18 +55,19 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
     if text.isascii() and text.isprintable():
         # Most cells of tables, of which a file may have millions.
         return text if keep_layout else text.rstrip(" ")
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
-    text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
-    text = _CONTROL.sub("", text)
-    if not text.isascii():
+    if _CHANGED.search(text):
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
+        text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
+        text = _CONTROL.sub("", text)
         text = _REPLACED.sub(lambda match: _LIGATURES.get(match[0], "\ufffd"), text)
+    if not text.isascii():
         text = unicodedata.normalize("NFC", _MANY_MARKS.sub(_in_canonical_order, text))
     if keep_layout:
         return text
     if text.endswith(_SPACES) or any(f"{space}\n" in text for space in _SPACES):
         # The pattern stops at every space.
         text = _TRAILING_SPACE.sub("", text)
-    return _BLANK_LINES.sub("\n\n", text)
+    return _BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text
 
 
 def _in_canonical_order(run: re.Match[str]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
@@ -103,7 +103,7 @@ def join_raised(lines: Sequence[Line]) -> list[Line]:
     for line in lines:
         # Until all its pieces are known, the last line has only its last piece as text.
         last = joined[-1] if joined else None
-        if last is None or not _same_line(last, line):
+        if last is None or line.top <= last.bottom or not _same_line(last, line):
             joined.append(line)
             pieces.append([line.text])
             continue
@@ -190,8 +190,25 @@ def words_of(pages: Iterable[str]) -> frozenset[str]:
     """Return every whole word of a document in lower case, as the dictionary for divided words."""
     words: set[str] = set()
     for page in pages:
-        words.update(_WORD.findall(_DIVIDED.sub(" ", page.lower())))
+        words.update(_WORD.findall(_with_divided(page.lower(), lambda match: " ")))
     return frozenset(words)
+
+
+def _with_divided(text: str, replacement: Callable[[re.Match[str]], str]) -> str:
+    """Return a text with every divided word replaced: `_DIVIDED.sub`, tried at the marks and not at every character."""
+    pieces: list[str] = []
+    done = 0
+    mark = text.find(HYPHEN_MARK)
+    while mark >= 0:
+        start = mark
+        while start > done and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1
+        start -= start > done and text[start - 1] == "-"
+        if found := _DIVIDED.match(text, start):
+            pieces += (text[done:start], replacement(found))
+            done = found.end()
+        mark = text.find(HYPHEN_MARK, mark + 1)
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def join_divided(text: str, words: frozenset[str]) -> str:
@@ -206,7 +223,7 @@ def join_divided(text: str, words: frozenset[str]) -> str:
         hyphen = "-" if before or after or _keeps_hyphen(left.lower(), right, words) else ""
         return f"{before}{left}{hyphen}{right}{after}"
 
-    return _DIVIDED.sub(join, text)
+    return _with_divided(text, join)
 
 
 def _keeps_hyphen(left: str, right: str, words: frozenset[str]) -> bool:
@@ -355,10 +372,13 @@ def _run_text(lines: Sequence[Line]) -> str:
 
 def body_size(pages: Sequence[Sequence[Line]]) -> float:
     """Return the type size of most characters, in points; 0 without any."""
-    characters: Counter[float] = Counter()
+    exactly: defaultdict[float, int] = defaultdict(int)
     for page in pages:
         for line in page:
-            characters[round(line.size, 1)] += len(line.text)
+            exactly[line.size] += len(line.text)
+    characters: Counter[float] = Counter()
+    for size, count in exactly.items():
+        characters[round(size, 1)] += count
     return characters.most_common(1)[0][0] if characters else 0.0
 
 

@@ -112,9 +112,8 @@ def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float,
         textpage: handle of the page's text.
         exact: True if the text consists of the engine's characters one by one; otherwise indexes are translated.
     """
-    from pypdfium2 import raw
-
-    box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+    # In memory like FS_RECTF and FS_MATRIX: all numbers of an array are read at once.
+    box, matrix = (ctypes.c_float * 4)(), (ctypes.c_float * 6)()
     box_at, matrix_at, text = ctypes.addressof(box), ctypes.addressof(matrix), handle(textpage)
     char_box, char_matrix, font_size, translated, _ = _text_calls()
 
@@ -122,13 +121,16 @@ def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float,
         if not exact:
             first, last = max(0, translated(text, first)), max(0, translated(text, last))
         char_matrix(text, first, matrix_at)
-        turned = _quarter_turns(matrix.a, matrix.b)
-        size = font_size(text, first) * math.hypot(matrix.c, matrix.d)
+        a, b, c, d, _, _ = matrix
+        turned = _quarter_turns(a, b)
+        size = font_size(text, first) * math.hypot(c, d)
         char_box(text, first, box_at)
-        left, bottom, right, top = _upright(turned, box.left, box.bottom, box.right, box.top)
+        left, top, right, bottom = box
+        if turned:
+            left, bottom, right, top = _upright(turned, left, bottom, right, top)
         if last != first:
             char_box(text, last, box_at)
-            right = _upright(turned, box.left, box.bottom, box.right, box.top)[2]
+            right = _upright(turned, box[0], box[3], box[2], box[1])[2] if turned else box[2]
         return left, right, bottom, top, size
 
     return measure

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
@@ -118,7 +118,7 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
         return False
     deadline = time.monotonic() + ocr.TIME_SHARE * settings.timeout_seconds
     second = _PypdfPages(document, settings)
-    try:
+    with closing(opened), _quiet():
         count = reading.count = len(opened)
         fillable = pdf_engine.has_form(opened)
         reading.attached += pdf_attachments.of_document(opened)
@@ -155,8 +155,6 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
         reading.language = pdf_engine.language(opened)
         for index, bookmark in pdf_engine.bookmarks(opened):
             reading.bookmarks[index].append(bookmark)
-    finally:
-        opened.close()
     return count > 0
 
 
@@ -209,7 +207,7 @@ def _recognised(
 
 
 class _PypdfPages:
-    """The same document opened with pypdf, which measures what a page draws without drawing it."""
+    """The same document opened with pypdf, which measures what a page draws without drawing it; used while `_quiet`."""
 
     def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
         self._reader: Any = None
@@ -219,8 +217,7 @@ class _PypdfPages:
 
     def allows_next(self) -> bool:
         """Return True if the next page, from the first, draws no more than the document's size allows."""
-        with _quiet():
-            return self._weights.allows_next()
+        return self._weights.allows_next()
 
     @property
     def may_attach(self) -> bool:
@@ -229,10 +226,7 @@ class _PypdfPages:
 
     def lines(self, index: int) -> list[Line]:
         """Return the lines of the page at a 0-based index; empty if pypdf cannot read it either."""
-        if self._reader is None:
-            return []
-        with _quiet():
-            return _pypdf_page(self._reader, index) or []
+        return [] if self._reader is None else _pypdf_page(self._reader, index) or []
 
 
 def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: Reading) -> None:

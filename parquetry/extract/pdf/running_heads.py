@@ -142,9 +142,14 @@ def _running(places: Sequence[Sequence[_Place]], count: int, body: float, side: 
         for number in _numbers(place, count, side):
             numbers[number.style, _key(number.beside)].append((place, number))
     for repeated in texts.values():
+        if len(repeated) == 1:
+            # Most lines: never a running head.
+            continue
         for place in _repeated(_small(repeated, count, body), count):
             running[place.page][place.index] = place.line.text
     for numbered in numbers.values():
+        if len(numbered) == 1 and count > 1:
+            continue
         small = set(_small([place for place, _ in numbered], count, body))
         for place, number in _sequence([found for found in numbered if found[0] in small], count):
             running[place.page][place.index] = number.beside or None
