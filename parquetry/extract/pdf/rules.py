@@ -98,10 +98,8 @@ class _Search:
         kind, bounds, path, form = calls.kind, calls.bounds, calls.PATH, calls.FORM
         left_at = ctypes.addressof(edges)
         bottom_at, right_at, top_at = left_at + 4, left_at + 8, left_at + 12
-        items = list(drawn)
-        kinds = list(map(kind, items))
-        # Most objects are text.
-        for item, found in [pair for pair in zip(items, kinds, strict=True) if pair[1] in (path, form)]:
+        for item in drawn:
+            found = kind(item)
             if found == path:
                 bounds(item, left_at, bottom_at, right_at, top_at)
                 left, bottom, right, top = edges
