@@ -190,7 +190,7 @@ def words_of(pages: Iterable[str]) -> frozenset[str]:
     """Return every whole word of a document in lower case, as the dictionary for divided words."""
     words: set[str] = set()
     for page in pages:
-        words.update(_WORD.findall(_with_divided(page.lower(), lambda match: " ")))
+        words.update(_WORD.findall(_with_divided(page.lower(), lambda _: " ")))
     return frozenset(words)
 
 

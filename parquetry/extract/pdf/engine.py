@@ -29,6 +29,8 @@ SECURITY_ERROR = 5
 _RENDER_SCALE = 200 / 72
 """pixels per point: 200 dpi reads 8 point type"""
 _RENDER_PIXELS = 25_000_000
+_RULE_PIXELS = 8
+"""pixels; at 200 dpi, text of this height is below 3 points"""
 _OUTLINE_DEPTH = 12
 _OUTLINE_ENTRIES = 20_000
 _FEW_CHARACTERS = 32
@@ -308,6 +310,15 @@ def render(page: Any) -> Any:
     pixels = page.get_width() * page.get_height() * _RENDER_SCALE**2
     scale = _RENDER_SCALE * min(1.0, (_RENDER_PIXELS / max(pixels, 1.0)) ** 0.5)
     return page.render(scale=scale).to_pil().convert("RGB")
+
+
+def has_no_text(picture: Any) -> bool:
+    """Return True if a rendered page is empty or shows a rule alone: what is on it is too thin for text."""
+    from PIL import Image, ImageChops
+
+    paper = Image.new(picture.mode, picture.size, picture.getpixel((0, 0)))
+    shown = ImageChops.difference(picture, paper).getbbox()
+    return shown is None or min(shown[2] - shown[0], shown[3] - shown[1]) <= _RULE_PIXELS
 
 
 def flattened(document: Any, index: int, page: Any) -> Any:

@@ -25,9 +25,7 @@ _SPELLINGS = {
 """name -> every spelling of it"""
 _HEADER = re.compile(rb"([0-9]{1,9})[ \r\n]([0-9]{1,5})[ \r\n]obj[ \r\n]*+(?=<<)")
 """beginning of a dictionary that is an object of its own"""
-_PIECE = re.compile(
-    rb"[^<>()%]++|(<<)|(>>)|<[0-9A-Fa-f \t\r\n\f]*+>|\((?:[^()\\]++|\\.)*+\)", re.DOTALL
-)
+_PIECE = re.compile(rb"[^<>()%]++|(<<)|(>>)|<[0-9A-Fa-f \t\r\n\f]*+>|\((?:[^()\\]++|\\.)*+\)", re.DOTALL)
 """part of a dictionary; by comments, and parentheses within strings, its end would be uncertain"""
 _LONGEST = 10_000
 """bytes of a dictionary that are searched for names"""
@@ -85,7 +83,7 @@ class OneByOneReader(PdfReader):
         return place is not None and _lacks(self._content, place, name)
 
     def _place_in_file(self, reference: IndirectObject) -> int | None:
-        """Return the index of the first byte of a dictionary that is an object of its own; None if that is uncertain."""
+        """Return the index at which a dictionary that is an object of its own begins; None if that is uncertain."""
         number, generation = reference.idnum, reference.generation
         start = self.xref.get(generation, {}).get(number)
         if not start or self.xref_free_entry.get(generation, {}).get(number, False):
@@ -147,7 +145,7 @@ def _lacks(data: bytes, place: int, name: str) -> bool:
     depth = 0
     while piece := _PIECE.match(data, place, end):
         place = piece.end()
-        depth += (piece.lastindex == 1) - (piece.lastindex == 2)  # noqa: PLR2004
+        depth += (piece.lastindex == 1) - (piece.lastindex == 2)
         if not depth:
             return piece.lastindex is not None
     return False

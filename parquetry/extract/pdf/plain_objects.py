@@ -21,16 +21,16 @@ from pypdf.generic import (
 )
 
 _TOKEN = re.compile(
-    rb"[ \t\r\n\f\0]*+(?:"
-    rb"(/[A-Za-z0-9_.+*:,@-]{1,127})(?=[ \t\r\n\f\0/<>\[\]])"
-    rb"|([0-9]{1,9})[ \r\n]([0-9]{1,5})[ \r\n]R(?=[ \t\r\n\f\0/<>\[\]])"
-    rb"|([+-]?[0-9]{1,15})(?=[ \t\r\n\f\0/<>\[\]])"
-    rb"|([+-]?(?:[0-9]{1,9}\.[0-9]{0,9}|\.[0-9]{1,9}))(?=[ \t\r\n\f\0/<>\[\]])"
-    rb"|(<<|>>|\[|\]|(?:true|false|null)(?=[ \t\r\n\f\0/<>\[\]])))"
+    rb"[ \t\r\n\f]*+(?:"
+    rb"(/[A-Za-z0-9_.+*:,@-]{1,127})(?=[ \t\r\n\f/<>\[\]])"
+    rb"|([0-9]{1,9})[ \r\n]([0-9]{1,5})[ \r\n]R(?=[ \t\r\n\f/<>\[\]])"
+    rb"|([+-]?[0-9]{1,15})(?=[ \t\r\n\f/<>\[\]])"
+    rb"|([+-]?(?:[0-9]{1,9}\.[0-9]{0,9}|\.[0-9]{1,9}))(?=[ \t\r\n\f/<>\[\]])"
+    rb"|(<<|>>|\[|\]|(?:true|false|null)(?=[ \t\r\n\f/<>\[\]])))"
 )
 _NAME, _REFERENCE, _WHOLE, _DECIMAL, _SIGN = 1, 3, 4, 5, 6
 """numbers of the last group of each kind of token"""
-_FOLLOWING = re.compile(rb"[ \t\r\n\f\0]*+(?:[^s%\s]|\Z)")
+_FOLLOWING = re.compile(rb"[ \t\r\n\f]*+(?:[^s%\s]|\Z)")
 """anything but the content of a stream, or a comment, after a dictionary"""
 _MOST_TOKENS = 20_000
 _MOST_DEPTH = 50

@@ -196,7 +196,9 @@ def _recognised(
     if not (settings.ocr and ocr.available()) or time.monotonic() > deadline:
         reading.unread.append(number)
         return None
-    read = ocr.read(pdf_engine.render(page))
+    picture = pdf_engine.render(page)
+    # In filings, many pages show a rule alone, for which the engine needs more time than for a page of text.
+    read = [] if pdf_engine.has_no_text(picture) else ocr.read(picture)
     found = ocr.as_text_lines(read)
     if sum(len(line.text) for line in found) <= sum(len(line.text) for line in lines):
         reading.illegible += [] if lines else [number]

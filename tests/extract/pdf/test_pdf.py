@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract import ocr
 from parquetry.extract.layout import HYPHEN_MARK, Line, join_divided, join_raised, paragraphs, words_of
 from parquetry.extract.pdf import engine as pdf_engine
 from parquetry.extract.pdf.reader import PdfExtractor
@@ -220,6 +221,20 @@ def test_ocr_stops_when_the_time_for_the_document_is_nearly_used_up():
 def test_a_picture_in_which_nothing_is_written_is_skipped_as_such():
     told = refused(write_pdf([black_box(20, 20, 60, 60)], size=(100, 100)), SkippedDocument, ocr=True)
     assert told == "no-text: its pages are pictures in which no text can be read"
+
+
+@pytest.mark.parametrize("shape", [(20, 20, 260, 2), (20, 20, 2, 80), (0, 0, 300, 100)])
+def test_a_page_that_shows_a_rule_alone_is_not_read_by_ocr(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]):
+    """For a rule, the engine takes longer than for a page of text; filings have many such pages."""
+
+    def refuses(picture: object) -> list[object]:
+        raise AssertionError("a rule was given to the engine")
+
+    monkeypatch.setattr(ocr, "read", refuses)
+    told = refused(write_pdf([black_box(*shape)], size=(300, 100)), SkippedDocument, ocr=True)
+    assert told == "no-text: its pages are pictures in which no text can be read"
+    with pytest.raises(AssertionError, match="given to the engine"):
+        extract(write_pdf([black_box(20, 20, 260, 6)], size=(300, 100)), ocr=True)
 
 
 def test_blank_pages_are_skipped_with_their_number():

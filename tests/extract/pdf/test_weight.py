@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
+from pypdf.generic import IndirectObject
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.pdf.packed_objects import OneByOneReader
@@ -102,9 +103,35 @@ def test_a_page_with_an_attached_file_is_told_from_one_with_links(kind: str):
     assert may_attach(packed({13: LINK, 14: f"<< /Type /Annot /Subtype {kind} /Rect [0 0 9 9] >>"}))
 
 
-def test_a_page_may_have_attached_files_if_its_annotations_are_in_no_object_stream():
-    content, _ = pages(stream(CONTENT), page="/Annots [6 0 R]", more={6: LINK})
-    assert may_attach(content)
+@pytest.mark.parametrize(
+    ("annotation", "attaches"),
+    [
+        (LINK, False),
+        ("<< /Subtype /Link /A << /URI (a \\) >> endobj) >> /Contents <2f41> >>", False),
+        ("<< /Subtype /Link /F << /Type /FileAttachment >> >>", True),
+        ("<< /Subtype /#46ileAttachment >>", True),
+        ("<< /Subtype /Link /Contents (a (b) c) >>", True),
+        ("<< /Subtype /Link % >>\n >>", True),
+        ("<< /Subtype /Link >", True),
+    ],
+)
+def test_an_annotation_in_no_object_stream_is_a_link_only_if_its_end_is_certain(annotation: str, attaches: bool):
+    content, _ = pages(stream(CONTENT), page="/Annots [6 0 R]", more={6: annotation})
+    assert may_attach(content) == attaches
+
+
+@pytest.mark.parametrize("look", ["<< /Type /Annot /AP << /N 7 0 R >> >>", "<< /A (/AP) /#41P << /N 7 0 R >> >>"])
+def test_an_appearance_counts_where_it_follows_in_no_object_stream(look: str):
+    content, _ = pages(stream(CONTENT), page="/Annots [5 0 R 6 0 R]", more={5: LINK, 6: look, 7: form(CONTENT)})
+    assert weight(content) == 2 * len(CONTENT)
+
+
+def test_an_object_at_another_place_than_the_table_says_is_left_to_pypdf():
+    content, _ = pages(stream(CONTENT), page="/Annots [6 0 R]", more={6: LINK, 7: LINK})
+    reader = OneByOneReader(content)
+    reader.xref[0][6] = reader.xref[0][7]
+    assert not reader.lacks(IndirectObject(6, 0, reader), "/AP")
+    assert reader.get_object(6) == PdfReader(BytesIO(content), strict=False).get_object(6)
 
 
 def test_an_annotation_that_is_a_reference_may_have_an_appearance():
