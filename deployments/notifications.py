@@ -40,16 +40,11 @@ def notify(
     if not api_is_configured():
         raise SettingsError("PREFECT_API_URL is not set; it names the server, as http://127.0.0.1:4200/api")
     from prefect.blocks.webhook import Webhook
-    from prefect.client.orchestration import get_client
+
+    from parquetry.deployments.automations import put_automation
 
     block = Webhook.model_validate({"url": url, "headers": {"Content-Type": "application/json"}})
-    wanted = alerts(cast("UUID", block.save(NAME, overwrite=True)))
-    with get_client(sync_client=True) as client:
-        known = client.read_automations_by_name(NAME)
-        if known:
-            client.update_automation(known[0].id, wanted)
-        else:
-            client.create_automation(wanted)
+    put_automation(alerts(cast("UUID", block.save(NAME, overwrite=True))))
     tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
 
 
@@ -65,7 +60,7 @@ def alerts(webhook: UUID) -> AutomationCore:
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
     from prefect.events.schemas.events import ResourceSpecification
 
-    from parquetry.flows.orchestration.flow_run import TAG
+    from parquetry.deployments.automations import runs_with_tag
 
     return AutomationCore(
         name=NAME,
@@ -75,9 +70,7 @@ def alerts(webhook: UUID) -> AutomationCore:
             expect=set(EVENTS),
             match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
             # Runs from the command line have this tag from the start; runs of a deployment get it from the deployment.
-            match_related=ResourceSpecification(
-                {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
-            ),
+            match_related=runs_with_tag(),
             for_each={"prefect.resource.id"},
             threshold=1,
             within=timedelta(0),

@@ -49,7 +49,7 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
         prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
         nights = {"refresh/nightly": ["0 3 * * *"], "sessions/nightly": ["0 4 * * *"]}
         nights |= {"maintenance/nightly": ["0 5 * * *"]}
-        for name in (*nights, "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
+        for name in (*nights, *(f"{flow}/on-demand" for flow in ("refresh", "reindex", "sessions", "maintenance"))):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
             flow = name.partition("/")[0]

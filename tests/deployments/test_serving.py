@@ -38,7 +38,8 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
     assert set(run["tags"]) == {"parquetry", "namespace:default", "source:docs"}
     assert library.lake.snapshot().version == 2
     keys = {each["key"] for each in service.api("/artifacts/filter", {})}
-    assert keys == {f"{kind}-{what}-default" for kind in ("refresh", "reindex") for what in ("report", "failures")}
+    parts = ("report", "failures", "progress", "sources")
+    assert keys == {f"{kind}-{part}-default" for kind in ("refresh", "reindex") for part in parts}
 
     with urlopen(service.url, timeout=30) as page:
         assert b"<html" in page.read()
