@@ -1,7 +1,8 @@
-"""`python -m parquetry.deployments.notifications URL`: call a webhook about failed runs from a Prefect server."""
+"""`python -m parquetry.deployments.notifications URL`: call a webhook about runs from a Prefect server."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -26,15 +27,31 @@ PAYLOAD = """\
 "state": {{ flow_run.state.name | tojson }}, "message": {{ flow_run.state.message | tojson }},
 "url": {{ flow_run | ui_url | tojson }}}"""
 """JSON, as a Jinja template; chat services show the key `text`"""
+EVENTS_NAME = "parquetry-events"
+"""name of the webhook block and of the automation about Parquetry's own events"""
+OWN_EVENTS = ("parquetry.published", "parquetry.source.failed", "parquetry.run.refused")
+EVENT_PAYLOAD = """\
+{"text": {{ ("Parquetry: " ~ event.event ~ " of " ~ event.resource.id ~ (": " ~ event.payload.problem if
+event.payload.problem else "")) | tojson }}, "event": {{ event.event | tojson }}, "resource": {{ event.resource.id |
+tojson }}, "occurred": {{ (event.occurred | string) | tojson }}, "payload": {{ event.payload | tojson }}}"""
 
 
 def notify(
     url: Annotated[str, typer.Argument(metavar="URL", help="Webhook that gets a JSON object for each such run.")],
+    event: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Instead for each event of this name, such as parquetry.published; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Have the Prefect server call a webhook when a run of Parquetry fails, crashes, or is refused by a guard.
 
-    Creates the webhook block and the automation `parquetry-alerts`, or replaces them.
+    Creates the webhook block and the automation `parquetry-alerts`, or replaces them; with `--event`, those named
+    `parquetry-events`.
     """
+    if unknown := sorted(set(event or ()) - set(OWN_EVENTS)):
+        raise SettingsError(f"{unknown[0]!r} is no event of Parquetry; these are: {', '.join(OWN_EVENTS)}")
     if not url.lower().startswith(("http://", "https://")):
         raise SettingsError(f"{url!r} is not the address of a webhook; it begins with https:// or http://")
     if not api_is_configured():
@@ -44,8 +61,12 @@ def notify(
     from parquetry.deployments.automations import put_automation
 
     block = Webhook.model_validate({"url": url, "headers": {"Content-Type": "application/json"}})
-    put_automation(alerts(cast("UUID", block.save(NAME, overwrite=True))))
-    tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
+    if event:
+        put_automation(event_alerts(cast("UUID", block.save(EVENTS_NAME, overwrite=True)), event))
+        tell(f"Automation {EVENTS_NAME} calls {masked(url)} for {', '.join(sorted(set(event)))}.")
+    else:
+        put_automation(alerts(cast("UUID", block.save(NAME, overwrite=True))))
+        tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
 
 
 def alerts(webhook: UUID) -> AutomationCore:
@@ -76,6 +97,26 @@ def alerts(webhook: UUID) -> AutomationCore:
             within=timedelta(0),
         ),
         actions=[CallWebhook(block_document_id=webhook, payload=PAYLOAD)],
+    )
+
+
+def event_alerts(webhook: UUID, events: Collection[str]) -> AutomationCore:
+    """Return the automation about Parquetry's own events.
+
+    Args:
+        webhook: id of the webhook block.
+        events: names of the events.
+    """
+    from datetime import timedelta
+
+    from prefect.events.actions import CallWebhook
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+
+    return AutomationCore(
+        name=EVENTS_NAME,
+        description=f"An event of Parquetry: {', '.join(sorted(set(events)))}.",
+        trigger=EventTrigger(posture=Posture.Reactive, expect=set(events), threshold=1, within=timedelta(0)),
+        actions=[CallWebhook(block_document_id=webhook, payload=EVENT_PAYLOAD)],
     )
 
 

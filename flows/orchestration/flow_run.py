@@ -30,6 +30,7 @@ from parquetry.flows.orchestration.parent_watch import end_with_starter
 from parquetry.flows.orchestration.progress import Progress
 from parquetry.flows.orchestration.run_events import Published, emit_refusal, emit_report
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
+from parquetry.flows.orchestration.server_values import bring_secrets, config_of_run
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.masked_output import guard_output, masked_errors
 from parquetry.planning.report import RunError
@@ -279,15 +280,18 @@ def nothing_scheduled(settings: Settings, content: Literal["documents", "session
 
 
 def settings_of_run(config: str | None, corpus: str | None) -> Settings:
-    """Load the settings of a flow run.
+    """Load the settings of a flow run; that of a deployment takes file and secrets from the Prefect server, if there.
 
     Args:
-        config: settings file; None for parquetry.toml in the working directory.
+        config: settings file; None for the server's, or parquetry.toml in the working directory.
         corpus: folder of the corpus; overrides the file.
 
     Raises:
         SettingsError: as for `load_settings`.
     """
+    if _OWN_PROCESS in os.environ:
+        bring_secrets()
+        config = config_of_run(config)
     settings = load_settings(config)
     return override(settings, {"corpus": {"root": corpus}}) if corpus else settings
 
