@@ -27,7 +27,7 @@ from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, Refus
 from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import PARAMETERS, Parameters
 from parquetry.flows.orchestration.parent_watch import end_with_starter
-from parquetry.flows.orchestration.progress import Progress
+from parquetry.flows.orchestration.progress import RunProgress
 from parquetry.flows.orchestration.run_events import Published, emit_refusal, emit_report
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
 from parquetry.flows.orchestration.server_values import bring_secrets, config_of_run
@@ -163,7 +163,7 @@ def run_flow(
 
 def _watcher(observer: Observer, namespaces: Collection[str], *, alone: bool) -> AbstractContextManager[Observer]:
     """Return an observer of a run that shows its progress on the server, too, if anybody may look there."""
-    return nullcontext(observer) if alone else Progress(observer, namespaces)
+    return nullcontext(observer) if alone else RunProgress(observer, namespaces)
 
 
 def run_in_process(

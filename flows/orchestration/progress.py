@@ -56,7 +56,7 @@ class SourceProgress:
         }
 
 
-class Progress(Forwarding):
+class RunProgress(Forwarding):
     """Observer that keeps two artifacts of the flow run up to date, and forwards to another observer.
 
     A context manager: the artifacts move in a thread of their own while the block runs, and show its end after it.

@@ -23,6 +23,8 @@ def service(library, tmp_path) -> Iterator[Service]:
 
 
 def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clean(service, library):
+    (automation,) = service.api("/automations/filter", {})
+    assert (automation["name"], automation["trigger"]["within"]) == ("parquetry-zombies", 90)
     # Of two simultaneous runs of a scheduled deployment one does the work; the other is redundant and is cancelled.
     asked = [service.run("refresh/docs"), service.run("refresh/docs")]
     ended = [service.end_of(run) for run in asked]

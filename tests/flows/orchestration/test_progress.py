@@ -121,10 +121,9 @@ def test_run_goes_on_when_its_artifacts_are_deleted(shelf, prefect_api, lines, t
 
     def delete(_: str) -> None:
         if not gone.is_set():
-            for key in ("refresh-sources-default", "refresh-progress-default"):
-                for each in artifacts(prefect_api, key):
-                    if each["flow_run_id"] == flow_run_of(prefect_api, before):
-                        httpx.delete(f"{prefect_api}/artifacts/{each['id']}", timeout=PATIENCE).raise_for_status()
+            run, keys = flow_run_of(prefect_api, before), ("refresh-sources-default", "refresh-progress-default")
+            for each in [each for key in keys for each in artifacts(prefect_api, key) if each["flow_run_id"] == run]:
+                httpx.delete(f"{prefect_api}/artifacts/{each['id']}", timeout=PATIENCE).raise_for_status()
             gone.set()
 
     shelf.before_fetch = delete
