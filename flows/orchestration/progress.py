@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from httpx import HTTPError
@@ -138,10 +138,11 @@ class RunProgress(Forwarding):
         try:
             bar, table = self._state()
             key = artifact_key(f"{self._kind}-progress", self._names)
-            self._bar = create_progress_artifact(bar, key=key, description="Share of the work that is done, in percent")
+            told = "Share of the work that is done, in percent"
+            self._bar = cast("UUID", create_progress_artifact(bar, key=key, description=told))
             key = artifact_key(f"{self._kind}-sources", self._names)
-            rows = json.loads(table)
-            self._table = create_table_artifact(rows, key=key, description="Work by source, while the run goes on")
+            told = "Work by source, while the run goes on"
+            self._table = cast("UUID", create_table_artifact(json.loads(table), key=key, description=told))
         except HTTPError as error:
             self._log.warning("the run's progress is not shown: %s", error)
             return

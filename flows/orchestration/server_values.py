@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from prefect.blocks.system import Secret
 from prefect.variables import Variable
@@ -41,7 +41,9 @@ def bring_secrets() -> None:
         SettingsError: the variable is no object of texts, or a block is missing or no text.
     """
     wanted: Any = Variable.get(SECRETS) or {}
-    if not isinstance(wanted, dict) or not all(isinstance(block, str) for block in wanted.values()):
+    if not isinstance(wanted, dict) or not all(
+        name.isidentifier() and isinstance(block, str) for name, block in wanted.items()
+    ):
         raise SettingsError(
             f'the Prefect variable {SECRETS} is no JSON object such as {{"OPENAI_API_KEY": "name-of-a-secret-block"}}'
         )
@@ -54,7 +56,7 @@ def bring_secrets() -> None:
 def _secret(name: str, block: str) -> str:
     asked = f"{block!r}, which the Prefect variable {SECRETS} names for {name}"
     try:
-        value = Secret.load(block, _sync=True).get()
+        value = cast("Secret[Any]", Secret.load(block)).get()
     except ValueError as error:
         raise SettingsError(
             f"the Prefect server has no Secret block {asked}; create it, or correct the variable"
