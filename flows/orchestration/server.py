@@ -87,10 +87,6 @@ class Server:
                 start_new_session=True,  # Ctrl-C must reach this program only, which stops the server last
             )
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def _environment(self) -> Mapping[str, str]:
         inherited = {
             key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_API_", "PREFECT_UI_"))

@@ -11,7 +11,6 @@ import pytest
 from benchmarks import candidates, embedder, fidelity, folders, refresh, refresh_stages, search
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
-from benchmarks.orchestration_share import added
 from benchmarks.process_tree import measure
 from tests.files.pdf_writer import lines, write_pdf
 
@@ -71,13 +70,6 @@ def test_overhead_of_prefect_is_told_apart_by_start_and_batch():
         many: {"direct": {"full": [3.0], "unchanged": [1.0]}, "prefect": {"full": [14.5], "unchanged": [11.0]}},
     }
     assert overhead(seconds, documents=11) == {"start_seconds": 10.0, "seconds_per_batch": 0.1}
-
-
-def test_share_of_prefect_has_the_processor_seconds_of_a_running_server():
-    direct = {"wall_seconds": 125.0, "processor_seconds": 10.0, "of_the_running_server": 0.0}
-    other = {"wall_seconds": 130.0, "processor_seconds": 14.0, "of_the_running_server": 2.0}
-    expected = {"processor_seconds": 6.0, "processor_share": 0.05, "wall_seconds": 5.0, "wall_share": 0.04}
-    assert added({"direct": direct, "with": other}, 120) == {"with": expected}
 
 
 def test_recall_counts_repetitions_and_order_counts_what_both_have():
