@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -156,27 +155,6 @@ def test_secret_in_a_block_is_used_by_a_run_and_kept_nowhere(operated):
     unknown = operated.refresh()
     assert "has no Secret block 'b', which the Prefect variable parquetry_secrets" in unknown["state"]["message"]
     program("-c", change, "{}")
-
-
-def event(name: str, resource: str) -> dict[str, Any]:
-    moment = "2026-11-26T09:00:00Z"
-    return {"id": str(uuid4()), "occurred": moment, "event": name, "resource": {"prefect.resource.id": resource}}
-
-
-def test_events_of_a_bucket_start_one_run_that_publishes(operated, monkeypatch):
-    told = program("-m", "parquetry.deployments.wakeups", "docs", "--event", "s3.*", "--resource", "s3.bucket.docs/*")
-    assert told.startswith("Automation parquetry-wakeup-docs refreshes docs when s3.* of s3.bucket.docs/* has come")
-    operated.write("ash", "yew")
-    before = len(operated.runs("refresh/on-demand", "COMPLETED"))
-    with EmbeddingServer() as service:
-        operated.settings(service.url + '"\napi_key = "sk-none', "docs")
-        events = [event("s3.ObjectCreated", f"s3.bucket.docs/{name}.md") for name in ("ash", "yew")]
-        operated.server.api("/events", [event("s3.ObjectCreated", "s3.bucket.others/1"), *events])
-        woken = operated.server.until(lambda: operated.runs("refresh/on-demand", "COMPLETED")[before:])
-    (run,) = operated.server.until(lambda: [each for each in woken if "source:docs" in each["tags"]])
-    assert run["created_by"]["type"] == "AUTOMATION"
-    assert run["parameters"] == {"config": str(operated.file), "parameters": {"targets": ["docs"]}}
-    assert any("2 added" in line for line in operated.server.log(run["id"]))
 
 
 def test_webhook_is_called_when_a_run_is_refused(operated):
