@@ -35,5 +35,5 @@ def put_automation(wanted: AutomationCore) -> bool:
 
 def _told(automation: AutomationCore) -> object:
     """Return what an automation does, without the ids that the server gives its parts."""
-    trigger = automation.trigger.model_dump(mode="json", exclude={"id"})
-    return trigger, [action.model_dump(mode="json") for action in automation.actions]
+    trigger = automation.trigger.model_dump(exclude={"id"})
+    return trigger, [action.model_dump() for action in automation.actions]
