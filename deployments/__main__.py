@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -16,7 +17,7 @@ from parquetry.deployments.definitions import check_deployments, deployments_of
 from parquetry.errors import SettingsError
 from parquetry.flows.local import api_is_configured
 from parquetry.flows.orchestration.parent_watch import STARTER
-from parquetry.flows.orchestration.server import ENVIRONMENT, is_free, lasting_server
+from parquetry.flows.orchestration.server import ENVIRONMENT, HEARTBEAT, HEARTBEAT_SECONDS, is_free, lasting_server
 from parquetry.ids import settings_hash
 from parquetry.printing import tell
 from parquetry.settings.sections import DEFAULT_FILE, load_settings
@@ -46,8 +47,11 @@ def serve(
     check_deployments(settings)
     file = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
     with _api(file, port) as log:
+        from parquetry.deployments.departed import clear_departed
         from parquetry.deployments.service import serve as serve_until_stopped
+        from parquetry.deployments.zombies import watch_for_zombies
 
+        watch_for_zombies()
         deployments = deployments_of(settings, file)
         for deployment in deployments:
             when = ", ".join(str(getattr(each.schedule, "cron", "")) for each in deployment.schedules or ())
@@ -55,7 +59,13 @@ def serve(
         for source in settings.source:
             if not source.schedule:
                 tell(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        serve_until_stopped(deployments, lambda: tell("Serving; Ctrl-C stops."), complain, log)
+
+        def ready(ids: Collection[UUID]) -> None:
+            for name in clear_departed(str(file.resolve()) if file else None, ids):
+                tell(f"{name}: no longer scheduled by the settings; its schedule is cleared.")
+            tell("Serving; Ctrl-C stops.")
+
+        serve_until_stopped(deployments, ready, complain, log)
     tell("Stopped.")
 
 
@@ -70,6 +80,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
         return
     with lasting_server(_home(config), _port(port)) as server:
         # Set before Prefect is imported, so that child processes of runs inherit it.
+        os.environ.setdefault(HEARTBEAT, str(HEARTBEAT_SECONDS))
         os.environ |= {"PREFECT_API_URL": server.api_url, STARTER: str(os.getpid())}
         server.wait()
         from parquetry.deployments.service import crash_abandoned_runs

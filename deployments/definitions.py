@@ -35,18 +35,19 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
 
     Returns:
         `refresh/{source}` for each source of documents with a schedule, `sessions/{source}` for each of sessions;
-        `maintenance/scheduled` if `[retention]` has one; `refresh/on-demand`, `reindex/on-demand` and, where there are
-        sources of sessions, `sessions/on-demand`.
+        `maintenance/scheduled` if `[retention]` has one; `refresh/on-demand`, `reindex/on-demand`,
+        `maintenance/on-demand` and, where there are sources of sessions, `sessions/on-demand`.
 
     Raises:
         SettingsError: as for `check_deployments`.
     """
     check_deployments(settings)
+    from parquetry.flows.maintenance import maintenance
     from parquetry.flows.refresh import refresh, reindex
     from parquetry.flows.sessions import sessions
 
     file = str(config.resolve()) if config else None
-    on_demand: list[Flow[..., Any]] = [refresh, reindex]
+    on_demand: list[Flow[..., Any]] = [refresh, reindex, maintenance]
     if any(source.content == "sessions" for source in settings.source):
         on_demand.append(sessions)
     return [

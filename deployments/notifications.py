@@ -1,7 +1,8 @@
-"""`python -m parquetry.deployments.notifications URL`: call a webhook about failed runs from a Prefect server."""
+"""`python -m parquetry.deployments.notifications URL`: call a webhook about runs from a Prefect server."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -26,31 +27,46 @@ PAYLOAD = """\
 "state": {{ flow_run.state.name | tojson }}, "message": {{ flow_run.state.message | tojson }},
 "url": {{ flow_run | ui_url | tojson }}}"""
 """JSON, as a Jinja template; chat services show the key `text`"""
+EVENTS_NAME = "parquetry-events"
+"""name of the webhook block and of the automation about Parquetry's own events"""
+OWN_EVENTS = ("parquetry.published", "parquetry.source.failed", "parquetry.run.refused")
+EVENT_PAYLOAD = """\
+{"text": {{ ("Parquetry: " ~ event.event ~ " of " ~ event.resource.id ~ (": " ~ event.payload.problem if
+event.payload.problem else "")) | tojson }}, "event": {{ event.event | tojson }}, "resource": {{ event.resource.id |
+tojson }}, "occurred": {{ (event.occurred | string) | tojson }}, "payload": {{ event.payload | tojson }}}"""
 
 
 def notify(
     url: Annotated[str, typer.Argument(metavar="URL", help="Webhook that gets a JSON object for each such run.")],
+    event: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Instead for each event of this name, such as parquetry.published; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Have the Prefect server call a webhook when a run of Parquetry fails, crashes, or is refused by a guard.
 
-    Creates the webhook block and the automation `parquetry-alerts`, or replaces them.
+    Creates the webhook block and the automation `parquetry-alerts`, or replaces them; with `--event`, those named
+    `parquetry-events`.
     """
+    if unknown := sorted(set(event or ()) - set(OWN_EVENTS)):
+        raise SettingsError(f"{unknown[0]!r} is no event of Parquetry; these are: {', '.join(OWN_EVENTS)}")
     if not url.lower().startswith(("http://", "https://")):
         raise SettingsError(f"{url!r} is not the address of a webhook; it begins with https:// or http://")
     if not api_is_configured():
         raise SettingsError("PREFECT_API_URL is not set; it names the server, as http://127.0.0.1:4200/api")
     from prefect.blocks.webhook import Webhook
-    from prefect.client.orchestration import get_client
+
+    from parquetry.deployments.automations import put_automation
 
     block = Webhook.model_validate({"url": url, "headers": {"Content-Type": "application/json"}})
-    wanted = alerts(cast("UUID", block.save(NAME, overwrite=True)))
-    with get_client(sync_client=True) as client:
-        known = client.read_automations_by_name(NAME)
-        if known:
-            client.update_automation(known[0].id, wanted)
-        else:
-            client.create_automation(wanted)
-    tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
+    if event:
+        put_automation(event_alerts(cast("UUID", block.save(EVENTS_NAME, overwrite=True)), event))
+        tell(f"Automation {EVENTS_NAME} calls {masked(url)} for {', '.join(sorted(set(event)))}.")
+    else:
+        put_automation(alerts(cast("UUID", block.save(NAME, overwrite=True))))
+        tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
 
 
 def alerts(webhook: UUID) -> AutomationCore:
@@ -65,7 +81,7 @@ def alerts(webhook: UUID) -> AutomationCore:
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
     from prefect.events.schemas.events import ResourceSpecification
 
-    from parquetry.flows.orchestration.flow_run import TAG
+    from parquetry.deployments.automations import runs_with_tag
 
     return AutomationCore(
         name=NAME,
@@ -75,14 +91,32 @@ def alerts(webhook: UUID) -> AutomationCore:
             expect=set(EVENTS),
             match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
             # Runs from the command line have this tag from the start; runs of a deployment get it from the deployment.
-            match_related=ResourceSpecification(
-                {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
-            ),
+            match_related=runs_with_tag(),
             for_each={"prefect.resource.id"},
             threshold=1,
             within=timedelta(0),
         ),
         actions=[CallWebhook(block_document_id=webhook, payload=PAYLOAD)],
+    )
+
+
+def event_alerts(webhook: UUID, events: Collection[str]) -> AutomationCore:
+    """Return the automation about Parquetry's own events.
+
+    Args:
+        webhook: id of the webhook block.
+        events: names of the events.
+    """
+    from datetime import timedelta
+
+    from prefect.events.actions import CallWebhook
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+
+    return AutomationCore(
+        name=EVENTS_NAME,
+        description=f"An event of Parquetry: {', '.join(sorted(set(events)))}.",
+        trigger=EventTrigger(posture=Posture.Reactive, expect=set(events), threshold=1, within=timedelta(0)),
+        actions=[CallWebhook(block_document_id=webhook, payload=EVENT_PAYLOAD)],
     )
 
 

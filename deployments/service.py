@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ _MOST_ABANDONED = 200
 
 def serve(
     deployments: Sequence[RunnerDeployment],
-    on_ready: Callable[[], None],
+    on_ready: Callable[[Collection[UUID]], None],
     on_trouble: Callable[[str], None],
     log: Path | None,
 ) -> None:
@@ -42,7 +42,7 @@ def serve(
 
     Args:
         deployments: deployments to register with the server and run.
-        on_ready: called once they are registered.
+        on_ready: called with their ids once they are registered.
         on_trouble: receives a line about a failing service of the server or a schedule without runs, and another
             when it is resolved; called from a thread.
         log: log file of the server; None for a remote server.
@@ -51,9 +51,10 @@ def serve(
 
     @contextmanager
     def watched(ids: Mapping[str, UUID]) -> Iterator[None]:
-        looks = [ScheduleWatch(ids).look, *([ServerLog(log).look] if log else [])]
+        scheduled = {each.full_name: ids[each.full_name] for each in deployments if each.schedules}
+        looks = [ScheduleWatch(scheduled).look, *([ServerLog(log).look] if log else [])]
         with watching(Watch(looks, on_trouble), _LOOK_SECONDS):
-            on_ready()
+            on_ready(ids.values())
             yield
 
     asyncio.run(runner.serve(deployments, watched))
@@ -89,7 +90,7 @@ class _Runner(Runner):
         ids = {each.full_name: await self.aadd_deployment(each) for each in deployments}
         self._end: asyncio.Task[None] | None = None
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._end_soon)
-        with watched({each.full_name: ids[each.full_name] for each in deployments if each.schedules}):
+        with watched(ids):
             await self.start()
         if self._end:
             await self._end

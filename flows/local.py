@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from parquetry.flows.orchestration.server import ENVIRONMENT, own_server
+from parquetry.flows.orchestration.server import ENVIRONMENT, HEARTBEAT, HEARTBEAT_SECONDS, own_server
 from parquetry.flows.pipelines.documents import Request, check_request
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
@@ -96,6 +96,8 @@ def run_migration_on_prefect(request: MigrationRequest, observer: Observer, *, v
 def _prefect(*, verbose: bool) -> Iterator[bool]:
     """Use Prefect in this process; yield True if its API serves this run only."""
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
+    # As often as any server's automation may expect it.
+    os.environ.setdefault(HEARTBEAT, str(HEARTBEAT_SECONDS))
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
     with _api() as alone:
         from prefect.events.worker import EventsWorker

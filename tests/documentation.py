@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OWN_RULES = {f"docs/{page}.md" for page in ("chat", "deployments", "knowledge-api", "openai-stores", "responses")}
+OWN_RULES = {
+    f"docs/{page}.md" for page in ("chat", "deployments", "knowledge-api", "openai-stores", "prefect", "responses")
+}
 """pages whose commands need a running server; other tests cover them"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -27,8 +27,10 @@ from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, Refus
 from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import PARAMETERS, Parameters
 from parquetry.flows.orchestration.parent_watch import end_with_starter
+from parquetry.flows.orchestration.progress import RunProgress
 from parquetry.flows.orchestration.run_events import Published, emit_refusal, emit_report
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
+from parquetry.flows.orchestration.server_values import bring_secrets, config_of_run
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.masked_output import guard_output, masked_errors
 from parquetry.planning.report import RunError
@@ -46,6 +48,8 @@ C = TypeVar("C", bound="FlowCaller[Any, Any]")
 
 TAG = "parquetry"
 """tag of every run and deployment; automations filter by it"""
+OWN_STATES = REFUSED, UNINDEXED, AWAITS_BATCH = "Refused", "Unindexed", "AwaitsBatch"
+"""names of the final states that Prefect does not have"""
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
 """environment variable set by Prefect when a worker or service started this process for a single flow run"""
 _HOOK_SECONDS = 0.1
@@ -123,10 +127,15 @@ def run_flow(
         scopes = kind.scopes(request)
         tag(scopes)
         namespaces = {scope.namespace for scope in scopes}
-        held = set() if caller and caller.alone else namespaces
-        log = RunLog(caller.observer if caller else Observer())
-        with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, kind.lock):
-            report = kind.execute(request, PrefectEngine(), log)
+        alone = caller is not None and caller.alone
+        held = set() if alone else namespaces
+        with (
+            masked_errors(),
+            tasks_log_to_run(),
+            one_run_at_a_time(root, held, kind.lock),
+            _watcher(caller.observer if caller else Observer(), namespaces, alone=alone) as watcher,
+        ):
+            report = kind.execute(request, PrefectEngine(), RunLog(watcher))
     except Cancelled as stopped:
         return cancelled(caller, stopped)
     except RefusedError as error:
@@ -150,6 +159,11 @@ def run_flow(
         case RunSuspended() as problem:
             return suspended(problem, report.as_json())
     return report.as_json()
+
+
+def _watcher(observer: Observer, namespaces: Collection[str], *, alone: bool) -> AbstractContextManager[Observer]:
+    """Return an observer of a run that shows its progress on the server, too, if anybody may look there."""
+    return nullcontext(observer) if alone else RunProgress(observer, namespaces)
 
 
 def run_in_process(
@@ -220,7 +234,7 @@ def refused(error: RefusedError) -> State[Any]:
 
     Prefect emits `prefect.flow-run.Refused` for it. The flow's caller receives the error.
     """
-    return Failed(name="Refused", message=visible(str(error)), data=error)
+    return Failed(name=REFUSED, message=visible(str(error)), data=error)
 
 
 def failed(error: ParquetryError) -> State[Any]:
@@ -236,7 +250,7 @@ def without_index(error: str) -> State[Any]:
 
     Prefect emits `prefect.flow-run.Unindexed` for it. The flow's caller receives the error.
     """
-    return Failed(name="Unindexed", message=visible(error), data=IndexNotWritten(error))
+    return Failed(name=UNINDEXED, message=visible(error), data=IndexNotWritten(error))
 
 
 def suspended(why: RunSuspended, told: dict[str, Any]) -> State[Any]:
@@ -244,7 +258,7 @@ def suspended(why: RunSuspended, told: dict[str, Any]) -> State[Any]:
 
     Prefect emits `prefect.flow-run.AwaitsBatch` for it. The next scheduled run goes on.
     """
-    return Completed(name="AwaitsBatch", message=visible(str(why)), data=told)
+    return Completed(name=AWAITS_BATCH, message=visible(str(why)), data=told)
 
 
 def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:
@@ -266,15 +280,18 @@ def nothing_scheduled(settings: Settings, content: Literal["documents", "session
 
 
 def settings_of_run(config: str | None, corpus: str | None) -> Settings:
-    """Load the settings of a flow run.
+    """Load the settings of a flow run; that of a deployment takes file and secrets from the Prefect server, if there.
 
     Args:
-        config: settings file; None for parquetry.toml in the working directory.
+        config: settings file; None for the server's, or parquetry.toml in the working directory.
         corpus: folder of the corpus; overrides the file.
 
     Raises:
         SettingsError: as for `load_settings`.
     """
+    if _OWN_PROCESS in os.environ:
+        bring_secrets()
+        config = config_of_run(config)
     settings = load_settings(config)
     return override(settings, {"corpus": {"root": corpus}}) if corpus else settings
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from prefect import get_run_logger
 from prefect.exceptions import MissingContextError
 
+from parquetry.flows.orchestration.forwarding import Forwarding
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.model import Failure
 from parquetry.planning.batches import Batch
@@ -16,8 +17,7 @@ from parquetry.planning.report import PublishOutcome, RunReport
 from parquetry.sessions.report import SessionsReport
 from parquetry.tasks.documents.batch import BatchReport
 from parquetry.tasks.documents.plan import RefreshPlan
-from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
-from parquetry.tasks.sessions.asking import Asking
+from parquetry.tasks.documents.reading_progress import SlowDocument
 from parquetry.tasks.sessions.batch import SessionBatch, SessionBatchReport
 from parquetry.tasks.sessions.plan import SessionPlan
 
@@ -25,7 +25,7 @@ _MOST_FAILURES = 20
 """maximum number of failures in the log; the table artifact and the table `failures` have more"""
 
 
-class RunLog(Observer):
+class RunLog(Forwarding):
     """Observer that logs progress to the flow run's log and forwards it to another observer.
 
     Args:
@@ -33,8 +33,8 @@ class RunLog(Observer):
     """
 
     def __init__(self, watcher: Observer) -> None:
+        super().__init__(watcher)
         self._log = get_run_logger()
-        self._watcher = watcher
         self._total = 0
         self._done = 0
 
@@ -47,17 +47,11 @@ class RunLog(Observer):
             self._log.info(
                 "%d documents in %d batches, likely %d chunks", self._total, len(batches), plan.estimate.likely.chunks
             )
-        self._watcher.planned(plan, batches)
-
-    def documents_read(self, reading: ReadingProgress) -> None:
-        self._watcher.documents_read(reading)
-
-    def document_read(self) -> None:
-        self._watcher.document_read()
+        super().planned(plan, batches)
 
     def document_slow(self, slow: SlowDocument) -> None:
         self._log.info("%s", slow)
-        self._watcher.document_slow(slow)
+        super().document_slow(slow)
 
     def batch_done(self, report: BatchReport) -> None:
         rows = [row for row in report.rows if not row.removed]
@@ -72,7 +66,7 @@ class RunLog(Observer):
             sum(row.status == "failed" for row in rows),
             sum(row.status == "skipped" for row in rows),
         )
-        self._watcher.batch_done(report)
+        super().batch_done(report)
 
     def published(self, report: RunReport) -> None:
         self._log_version(report, report.documents.as_dict(), "no documents")
@@ -87,15 +81,12 @@ class RunLog(Observer):
             self._log.warning("refused: %s", refusal)
         self._log_batches(report)
         self._log_problems(report.outages, report.index_error)
-        self._watcher.published(report)
+        super().published(report)
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:
         self._total = len(plan.sessions)
         self._log.info("%s, in %d batches", _counted(plan.counts) or "no sessions", len(batches))
-        self._watcher.sessions_planned(plan, batches)
-
-    def sessions_asked(self, asking: Asking) -> None:
-        self._watcher.sessions_asked(asking)
+        super().sessions_planned(plan, batches)
 
     def sessions_learned(self, report: SessionBatchReport) -> None:
         self._done += len(report.learned)
@@ -108,14 +99,14 @@ class RunLog(Observer):
             sum(len(each.refusals) for each in report.learned),
             sum(each.failed is not None for each in report.learned),
         )
-        self._watcher.sessions_learned(report)
+        super().sessions_learned(report)
 
     def sessions_published(self, report: SessionsReport) -> None:
         self._log_version(report, report.entries, "no entries")
         self._log_failures(report.failures)
         self._log_batches(report)
         self._log_problems(report.outages, report.index_error)
-        self._watcher.sessions_published(report)
+        super().sessions_published(report)
 
     def _log_version(self, report: PublishOutcome, counts: Mapping[str, int], none: str) -> None:
         news = "published version" if report.version != report.version_before else "nothing to publish, still version"

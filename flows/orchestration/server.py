@@ -40,6 +40,17 @@ ENVIRONMENT = {
     "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
 }
 
+HEARTBEAT = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
+HEARTBEAT_SECONDS = 30
+"""seconds between two heartbeats of a run, the fewest that Prefect allows; its default is 180"""
+LASTING = {
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(30 * 24 * 60 * 60),
+    # Concurrency slots of runs killed together with the server are released after its next start.
+    "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+}
+"""settings of a server that runs for long, unless the environment has others: its history is kept for 30 days"""
+
 
 class ServerFailed(ParquetryError):
     """The Prefect server did not start."""
@@ -83,8 +94,7 @@ class Server:
         own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
         if self._lasting:
             own["PREFECT_UI_URL"] = self.ui_url  # for links in messages of its automations
-            # Concurrency slots of runs killed together with the server are released after its next start.
-            own["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
+            own |= {key: value for key, value in LASTING.items() if key not in inherited}
         return {**inherited, **own}
 
     def wait(self) -> None:

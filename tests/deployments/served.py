@@ -37,14 +37,14 @@ class Api:
     def __init__(self, url: str, check: Callable[[], None] = lambda: None) -> None:
         self.url, self._check = url, check
 
-    def api(self, path: str, body: Any = None) -> Any:
+    def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = Request(f"{self.url}/api{path}", data, {"Content-Type": "application/json"})
+        request = Request(f"{self.url}/api{path}", data, {"Content-Type": "application/json"}, method=method)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 with urlopen(request, timeout=PATIENCE) as reply:
-                    return json.load(reply)
+                    return None if reply.status == 204 else json.load(reply)
             except HTTPError as error:
                 # The server's reply while its database is busy, which Prefect's own client retries.
                 if error.code != 503 or time.monotonic() > deadline:

@@ -25,6 +25,11 @@ ROOT = Path(__file__).parents[2]
         pytest.param(("parquetry.deployments", "--config", b"caf\xe9"), r"caf\u{dce9} does not exist", id="no-utf-8"),
         pytest.param(("parquetry.deployments.notifications",), "Missing argument 'URL'", id="no-address"),
         pytest.param(
+            ("parquetry.deployments.notifications", "https://a.example", "--event", "x"),
+            "'x' is no event of Parquetry; these are: parquetry.published, ",
+            id="event",
+        ),
+        pytest.param(
             ("parquetry.deployments.notifications", "ftp://[\x1b[2J"), "is not the address of a webhook", id="address"
         ),
     ],

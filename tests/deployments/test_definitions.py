@@ -8,6 +8,8 @@ from parquetry.deployments.definitions import check_deployments, deployments_of
 from parquetry.errors import SettingsError
 from parquetry.settings.sections import Settings, parse_settings
 
+ON_DEMAND = ("refresh/on-demand", "reindex/on-demand", "maintenance/on-demand")
+
 
 def settings(*sources: dict[str, str]) -> Settings:
     named = [{"uri": "./docs", **source} for source in sources]
@@ -31,7 +33,7 @@ def test_each_source_with_a_schedule_gets_its_own_deployment(tmp_path):
             file,
         )
     )
-    assert set(found) == {"refresh/handbook", "refresh/hr-tickets-open", "refresh/on-demand", "reindex/on-demand"}
+    assert set(found) == {"refresh/handbook", "refresh/hr-tickets-open", *ON_DEMAND}
     tickets = found["refresh/hr-tickets-open"]
     assert [each.schedule.cron for each in tickets.schedules] == ["*/5 * * * *"]
     assert tickets.parameters == {
@@ -53,13 +55,7 @@ def test_source_of_sessions_is_learned_from_and_not_refreshed():
             None,
         )
     )
-    assert set(found) == {
-        "refresh/handbook",
-        "sessions/hr-handbook",
-        "refresh/on-demand",
-        "reindex/on-demand",
-        "sessions/on-demand",
-    }
+    assert set(found) == {"refresh/handbook", "sessions/hr-handbook", "sessions/on-demand", *ON_DEMAND}
     learned = found["sessions/hr-handbook"]
     assert learned.entrypoint == "parquetry.flows.sessions.sessions"
     assert learned.parameters["parameters"] == {"targets": ["handbook"], "namespace": "hr"}
@@ -74,8 +70,7 @@ def test_runs_of_one_deployment_never_overlap():
     }
     assert strategies == {
         "refresh/handbook": (1, "CANCEL_NEW"),
-        "refresh/on-demand": (1, "ENQUEUE"),
-        "reindex/on-demand": (1, "ENQUEUE"),
+        **dict.fromkeys(ON_DEMAND, (1, "ENQUEUE")),
     }
 
 
@@ -110,7 +105,7 @@ def test_schedule_of_a_past_year_is_refused():
 
 
 def test_without_a_settings_file_the_flows_take_the_default():
-    (refresh, _) = deployments_of(settings(), None)
+    refresh, *_ = deployments_of(settings(), None)
     assert refresh.parameters == {"config": None, "parameters": {}}
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from parquetry.flows.orchestration.server import HEARTBEAT, HEARTBEAT_SECONDS, LASTING
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +51,7 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
         prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
         nights = {"refresh/nightly": ["0 3 * * *"], "sessions/nightly": ["0 4 * * *"]}
         nights |= {"maintenance/nightly": ["0 5 * * *"]}
-        for name in (*nights, "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
+        for name in (*nights, *(f"{flow}/on-demand" for flow in ("refresh", "reindex", "sessions", "maintenance"))):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
             flow = name.partition("/")[0]
@@ -86,6 +88,23 @@ def test_image_copies_what_exists_and_every_package_of_the_project():
     assert text.index("USER parquetry") < text.index("\nCMD ")
 
 
+def test_variables_of_compose_are_settings_of_prefect_with_values_that_it_takes(monkeypatch):
+    """Prefect ignores a variable that it does not know."""
+    import prefect.settings
+
+    for service in load("compose.yaml")["services"].values():
+        for name, value in service.get("environment", {}).items():
+            if name.startswith("PREFECT_"):
+                assert hasattr(prefect.settings, name), name
+                monkeypatch.setenv(name, re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value))
+    settings = prefect.settings.Settings()
+    assert settings.server.services.db_vacuum.enabled_vacuum_types >= {"events", "flow_runs"}
+    assert settings.server.services.db_vacuum.retention_period.days == 30
+    assert settings.flows.heartbeat_frequency == HEARTBEAT_SECONDS
+    url = settings.server.database.connection_url
+    assert url.get_secret_value() == "postgresql+asyncpg://prefect:prefect@database:5432/prefect"
+
+
 def test_commands_of_image_and_compose_exist():
     commands = [service["command"] for service in load("compose.yaml")["services"].values() if "command" in service]
     image = re.search(r'^CMD (\["python".*\])$', (FOLDER / "Dockerfile").read_text("utf-8"), re.M)
@@ -116,5 +135,9 @@ def test_services_of_compose_fit_together():
         named = [volume.partition(":")[0] for volume in service["volumes"] if not volume.startswith(("$", ".", "/"))]
         assert set(named) <= set(compose["volumes"])
     assert services["worker"]["environment"].keys() >= {"PREFECT_API_URL", "PARQUETRY_POOL", "PARQUETRY_CONFIG"}
+    # As of the server that `python -m parquetry.deployments` starts.
+    assert services["server"]["environment"].items() >= LASTING.items()
+    beats = {services[name]["environment"][HEARTBEAT] for name in ("deployments", "worker")}
+    assert beats == {str(HEARTBEAT_SECONDS)}
     # Access to the API means permission to run code: it is not offered to the network.
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])

@@ -23,6 +23,8 @@ def service(library, tmp_path) -> Iterator[Service]:
 
 
 def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clean(service, library):
+    (automation,) = service.api("/automations/filter", {})
+    assert (automation["name"], automation["trigger"]["within"]) == ("parquetry-zombies", 90)
     # Of two simultaneous runs of a scheduled deployment one does the work; the other is redundant and is cancelled.
     asked = [service.run("refresh/docs"), service.run("refresh/docs")]
     ended = [service.end_of(run) for run in asked]
@@ -38,7 +40,8 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
     assert set(run["tags"]) == {"parquetry", "namespace:default", "source:docs"}
     assert library.lake.snapshot().version == 2
     keys = {each["key"] for each in service.api("/artifacts/filter", {})}
-    assert keys == {f"{kind}-{what}-default" for kind in ("refresh", "reindex") for what in ("report", "failures")}
+    parts = ("report", "failures", "progress", "sources")
+    assert keys == {f"{kind}-{part}-default" for kind in ("refresh", "reindex") for part in parts}
 
     with urlopen(service.url, timeout=30) as page:
         assert b"<html" in page.read()

@@ -70,7 +70,11 @@ def test_flow_run_publishes_and_tells_what_it_did(library, records, lines):
     assert {each["state_type"] for each in batches} == {"COMPLETED"}
 
     artifacts = records.artifacts(flow_run)
-    assert set(artifacts) == {"refresh-report-default", "refresh-failures-default"}
+    names = ("report", "failures", "progress", "sources")
+    assert set(artifacts) == {f"refresh-{name}-default" for name in names}
+    assert artifacts["refresh-progress-default"] == 100
+    (row,) = json.loads(artifacts["refresh-sources-default"])
+    assert row == {"namespace": "default", "source": "docs", "to do": 7, "done": 7, "failed": 0}
     assert "| added | 6 |" in artifacts["refresh-report-default"]
     assert "Version 0 -> **1**" in artifacts["refresh-report-default"]
     assert "| extract/empty | 1 |" in artifacts["refresh-report-default"]

@@ -56,7 +56,10 @@ def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
     assert [each["name"] for each in records.task_runs(run, 2)] == ["batch-0", "batch-1"]
 
     artifacts = records.artifacts(run)
-    assert set(artifacts) == {"sessions-report-default", "sessions-learned-default", "sessions-refused-default"}
+    names = ("report", "learned", "refused", "progress", "sources")
+    assert set(artifacts) == {f"sessions-{name}-default" for name in names}
+    (row,) = json.loads(artifacts["sessions-sources-default"])
+    assert row == {"namespace": "default", "source": "chats", "to do": 2, "done": 2, "failed": 0}
     assert "| merged | 1 |" in artifacts["sessions-report-default"]
     learned = json.loads(artifacts["sessions-learned-default"])
     assert {each["text"] for each in learned} == {DRY, CLOSED, "(not shown here)"}
