@@ -36,7 +36,6 @@ from parquetry.tasks.documents.importing import (
     Target,
     check_sample,
     documents_of,
-    duplicates,
     stage,
 )
 from parquetry.tasks.documents.models import Model, fingerprints_of
@@ -92,7 +91,7 @@ def run_import(request: ImportRequest, observer: Observer, rejected: Callable[[R
     _check_embedder(request)
     run = open_run(partial(DocumentRun), request.settings, (), KIND)
     with ExitStack() as stack:
-        staged = stack.enter_context(StagedRows())
+        staged = stack.enter_context(StagedRows(sum(file.stat().st_size for file in files)))
         report = _Import(run, request, files, staged, observer, rejected).execute(DirectEngine(), started)
     observer.published(report)
     return report
@@ -122,15 +121,10 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, Imported, tuple[int, Col
     def process(self, plan: PublishedDocuments, engine: Engine) -> Imported:
         request, staged, rejections = self._request, self._staged, self._rejections
         model = engine.step("check", self._checked)
-        left_out: set[int] = set()
-        for each in duplicates(staged, rejections, left_out):
-            self._rejected(each)
         importer = Importer(self.run, Target(request.namespace, request.source, request.access), model, plan)
-        for found in documents_of(staged, left_out, model.id):
-            if isinstance(found, tuple):
-                path, error = found
-                importer.failed(path)
-                self._rejected(rejections.add(path, error))
+        for found in documents_of(staged, rejections, self._rejected, model.id):
+            if isinstance(found, str):
+                importer.failed(found)
             else:
                 importer.add(found)
         importer.flush()
@@ -217,8 +211,8 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, Imported, tuple[int, Col
             return
         if self._rejections:
             self._refused.append(
-                f"{counted(gone, 'document')} of source {source} that the dump does not hold stay, because not all of its "
-                "rows could be imported"
+                f"{counted(gone, 'document')} of source {source} that the dump does not hold stay, because not all of "
+                "its rows could be imported"
             )
         elif not self._request.allow_removals and gone > max(
             limits.max_removed_documents, limits.max_removed_share * len(published)

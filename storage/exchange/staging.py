@@ -1,25 +1,31 @@
-"""Checked rows of a dump in a temporary Parquet file, given back in groups of one document, in bounded memory."""
+"""Checked rows of a dump in temporary files, given back in groups of one document, in bounded memory.
+
+The rows are divided among files by the hash of their document's path, so that each file fits in memory and holds all
+rows of its documents. Sorting rows as wide as a vector takes more memory than is known before.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import tempfile
+from array import array
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from parquetry import ids
 from parquetry.embed.base import Vectors
-from parquetry.errors import SettingsError, first_line
 from parquetry.importing.chunk import DocumentFacts, ImportedChunk
 from parquetry.importing.documents import MOST_CHUNKS
 from parquetry.importing.fields import facts_text
-from parquetry.storage.database import Connection, open_duckdb, sql_string
-from parquetry.storage.files.full_disk import disk_full, naming
+from parquetry.storage.files.full_disk import naming
 
 _SCHEMA = pa.schema(
     [
@@ -39,26 +45,35 @@ _SCHEMA = pa.schema(
         ("vector", pa.binary()),
     ]
 )
-_ROWS = 1000
-"""rows written and read at once"""
-_MEMORY = "400MB"
-"""memory of the sort; the rest is spilled to disk"""
+_ROWS = 4096
+"""rows written at once"""
+_TAKEN = 500
+"""rows converted to objects at once"""
+_FILE_BYTES = 24 << 20
+"""bytes of the dump for each file"""
+_MOST_FILES = 256
+SAMPLE = 32
+"""rows of the sample"""
 
 
 class StagedRows:
     """The rows of a dump that passed their checks.
 
-    A context manager: leaving it deletes the file.
+    A context manager: leaving it deletes the files.
+
+    Args:
+        size: bytes of the dump.
     """
 
-    def __init__(self) -> None:
-        import pyarrow.parquet as pq
-
+    def __init__(self, size: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="parquetry-import-")
-        self._file = Path(self._folder.name) / "rows.parquet"
-        self._writer = pq.ParquetWriter(self._file, _SCHEMA, compression={"text": "zstd", "facts": "zstd"})
-        self._waiting: list[dict[str, Any]] = []
-        self._connection: Connection | None = None
+        self._files = [Path(self._folder.name) / f"{number}.arrow" for number in range(_files(size))]
+        self._writers: dict[int, tuple[pa.NativeFile, pa.ipc.RecordBatchStreamWriter]] = {}
+        self._waiting: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        self._ids = array("Q")
+        """beginning of the hash of each row's id; 0 without one"""
+        self._random = random.Random(0)  # noqa: S311 - a sample that is the same each time
+        self._sample: list[tuple[str, Vectors]] = []
         self.count = 0
 
     def add(self, place: str, chunk: ImportedChunk, vector: Vectors) -> None:
@@ -69,98 +84,70 @@ class StagedRows:
             chunk: the chunk in it.
             vector: float32[dimension].
         """
-        self._waiting.append(
-            {
-                "number": self.count,
-                "place": place,
-                "id": chunk.id,
-                "path": chunk.path,
-                "document_id": chunk.document_id,
-                "text": chunk.text,
-                "start": chunk.start,
-                "index": chunk.index,
-                "kind": chunk.kind,
-                "page": chunk.page,
-                "headings": list(chunk.headings),
-                "tokens": chunk.tokens,
-                "facts": facts_text(chunk.facts),
-                "vector": vector.tobytes(),
-            }
-        )
+        row = {
+            "number": self.count,
+            "place": place,
+            "id": chunk.id,
+            "path": chunk.path,
+            "document_id": chunk.document_id,
+            "text": chunk.text,
+            "start": chunk.start,
+            "index": chunk.index,
+            "kind": chunk.kind,
+            "page": chunk.page,
+            "headings": list(chunk.headings),
+            "tokens": chunk.tokens,
+            "facts": facts_text(chunk.facts),
+            "vector": vector.tobytes(),
+        }
+        self._waiting[_hash(chunk.path) % len(self._files)].append(row)
+        self._ids.append(_hash(chunk.id) if chunk.id else 0)
+        self._take_sample(chunk.text, vector)
         self.count += 1
-        if len(self._waiting) >= _ROWS:
+        if self.count % _ROWS == 0:
             self._flush()
 
     def finish(self) -> None:
         """Finish adding rows."""
         self._flush()
-        self._writer.close()
-        self._connection = open_duckdb()
-        self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        self._connection.execute(f"SET temp_directory = {sql_string(self._folder.name)}")
-        self._connection.execute("SET preserve_insertion_order = false")
+        for sink, writer in self._writers.values():
+            writer.close()
+            sink.close()
 
-    def duplicates(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows whose id an earlier row has: number, place, and place of the earlier one."""
-        query = f"""SELECT r.number, r.place, f.place FROM {self._rows} AS r
-            JOIN (SELECT id, min(number) AS first, count(*) AS many, arg_min(place, number) AS place FROM {self._rows}
-                WHERE id <> '' GROUP BY id HAVING many > 1) AS f USING (id)
-            WHERE r.number <> f.first ORDER BY r.number"""
-        yield from self._each(query)
+    def duplicates(self) -> set[int]:
+        """Return the numbers of the rows whose id an earlier row has."""
+        hashes = np.frombuffer(self._ids, np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        known = hashes[order]
+        repeated = (known[1:] == known[:-1]) & (known[1:] != 0)
+        return set(order[1:][repeated].tolist())
 
-    def sample(self, most: int) -> tuple[list[str], Vectors]:
+    def sample(self) -> tuple[list[str], Vectors]:
         """Return the texts and vectors of some rows, spread over the whole dump; the same ones each time."""
-        step = max(1, self.count // most)
-        query = (
-            f"SELECT text, vector FROM {self._rows} WHERE number % {step} = {step // 2} ORDER BY number LIMIT {most}"
-        )
-        found = list(self._each(query))
-        texts = [text for text, _ in found]
-        return texts, np.array([np.frombuffer(vector, np.float32) for _, vector in found], np.float32)
+        return [text for text, _ in self._sample], np.array([vector for _, vector in self._sample], np.float32)
 
-    def documents(self) -> Iterator[tuple[list[int], list[ImportedChunk], Vectors]]:
-        """Yield the rows of each path, in their order: their numbers, their chunks, and float32[chunks, dimension].
+    def documents(self) -> Iterator[tuple[list[tuple[int, str]], list[ImportedChunk], Vectors]]:
+        """Yield the rows of each path, in their order: number and place, chunk, and float32[chunks, dimension].
 
         Of a path with more than `MOST_CHUNKS` rows, one more than that is given.
         """
-        numbers: list[int] = []
-        chunks: list[ImportedChunk] = []
-        vectors: list[Vectors] = []
-        columns = ", ".join(f'"{name}"' for name in _SCHEMA.names if name != "place")
-        for number, *values, facts, vector in self._each(f"SELECT {columns} FROM {self._rows} ORDER BY path, number"):
-            chunk = _chunk(values, facts)
-            if chunks and chunk.path != chunks[-1].path:
-                yield numbers, chunks, np.array(vectors, np.float32)
-                numbers, chunks, vectors = [], [], []
-            if len(chunks) <= MOST_CHUNKS:
-                numbers.append(number)
-                chunks.append(chunk)
-                vectors.append(np.frombuffer(vector, np.float32))
-        if chunks:
-            yield numbers, chunks, np.array(vectors, np.float32)
+        for number in sorted(self._writers):
+            yield from _documents(self._files[number])
 
-    @property
-    def _rows(self) -> str:
-        return f"read_parquet({sql_string(str(self._file))})"
-
-    def _each(self, query: str) -> Iterator[tuple[Any, ...]]:
-        if self._connection is None:
-            raise ValueError("the rows are not complete")
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(query)
-                while some := cursor.fetchmany(_ROWS):
-                    yield from some
-        except duckdb.Error as error:
-            what = "the rows of the dump could not be sorted"
-            full = disk_full(error, self._folder.name, what)
-            raise full or SettingsError(f"{what}: {first_line(error)}") from error
+    def _take_sample(self, text: str, vector: Vectors) -> None:
+        if len(self._sample) < SAMPLE:
+            self._sample.append((text, vector))
+        elif (place := self._random.randrange(self.count + 1)) < SAMPLE:
+            self._sample[place] = (text, vector)
 
     def _flush(self) -> None:
-        if self._waiting:
-            with naming(self._folder.name):
-                self._writer.write_table(pa.Table.from_pylist(self._waiting, _SCHEMA))
-            self._waiting = []
+        with naming(self._folder.name):
+            for number, rows in self._waiting.items():
+                if number not in self._writers:
+                    sink = pa.OSFile(str(self._files[number]), "wb")
+                    self._writers[number] = sink, pa.ipc.new_stream(sink, _SCHEMA)
+                self._writers[number][1].write_batch(pa.RecordBatch.from_pylist(rows, _SCHEMA))
+        self._waiting.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -168,24 +155,39 @@ class StagedRows:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._writer.close()
+        for sink, _ in self._writers.values():
+            sink.close()
         self._folder.cleanup()
 
 
-def _chunk(values: list[Any], facts: str) -> ImportedChunk:
-    identity, path, document_id, text, start, index, kind, page, headings, tokens = values
-    return ImportedChunk(
-        identity,
-        path,
-        document_id,
-        text,
-        start,
-        index,
-        kind,
-        page,
-        tuple(headings or ()),
-        tokens,
-        DocumentFacts.parse(json.loads(facts)),
-    )
+def _files(size: int) -> int:
+    return min(_MOST_FILES, 1 + size // _FILE_BYTES)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(ids.digest(text, size=8), "big") or 1
+
+
+def _documents(file: Path) -> Iterator[tuple[list[tuple[int, str]], list[ImportedChunk], Vectors]]:
+    """Yield the documents in one file."""
+    rows: list[tuple[int, str]] = []
+    chunks: list[ImportedChunk] = []
+    vectors: list[Vectors] = []
+    with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
+        table = stream.read_all()
+    order = pc.sort_indices(table, sort_keys=[("path", "ascending"), ("number", "ascending")])
+    for first in range(0, table.num_rows, _TAKEN):
+        for row in table.take(order[first : first + _TAKEN]).to_pylist():
+            if chunks and row["path"] != chunks[-1].path:
+                yield rows, chunks, np.array(vectors, np.float32)
+                rows, chunks, vectors = [], [], []
+            if len(chunks) <= MOST_CHUNKS:
+                rows.append((row.pop("number"), row.pop("place")))
+                vectors.append(np.frombuffer(row.pop("vector"), np.float32))
+                chunks.append(_chunk(row))
+    yield rows, chunks, np.array(vectors, np.float32)
+
+
+def _chunk(row: dict[str, Any]) -> ImportedChunk:
+    told = {**row, "headings": tuple(row["headings"] or ()), "facts": DocumentFacts.parse(json.loads(row["facts"]))}
+    return ImportedChunk(**told)

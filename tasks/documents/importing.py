@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,8 +41,6 @@ KEPT_REJECTIONS = 1000
 _SHARD_CHUNKS = 8192
 _SHARD_BYTES = 48 << 20
 """bytes of the vectors and texts of a shard"""
-_SAMPLE = 32
-"""texts that are embedded anew for comparison"""
 _ALIKE = 0.9
 """least median cosine of imported vectors and those of the model that is named"""
 _BYTES_PER_TOKEN = 3
@@ -116,26 +114,13 @@ def stage(
     staged.finish()
 
 
-def duplicates(staged: StagedRows, rejections: Rejections, found: set[int]) -> Iterator[Rejection]:
-    """Yield the staged rows with the id of an earlier row.
-
-    Args:
-        staged: the rows.
-        rejections: receives them.
-        found: receives their numbers.
-    """
-    for number, place, first in staged.duplicates():
-        found.add(number)
-        yield rejections.add(place, RejectedRow("duplicate-id", f"{first} has its id; the first one is imported"))
-
-
 def check_sample(staged: StagedRows, model: Model) -> float:
     """Embed some texts anew, and compare the vectors; return the median cosine.
 
     Raises:
         RefusedError: they are not alike.
     """
-    texts, vectors = staged.sample(_SAMPLE)
+    texts, vectors = staged.sample()
     embedded = model.open().embed(texts)
     compared = [place for place in range(len(texts)) if place not in embedded.refused and place not in embedded.unpaid]
     if not compared:
@@ -270,23 +255,30 @@ class Importer:
 
 
 def documents_of(
-    staged: StagedRows, left_out: set[int], embedder: str
-) -> Iterator[ImportedDocument | tuple[str, RejectedRow]]:
-    """Yield the documents of staged rows; of one that cannot be imported, its path and the reason.
+    staged: StagedRows, rejections: Rejections, rejected: Callable[[Rejection], None], embedder: str
+) -> Iterator[ImportedDocument | str]:
+    """Yield the documents of staged rows, and the path of one that cannot be imported.
 
     Args:
         staged: the rows.
-        left_out: numbers of rows that are not imported.
+        rejections: receives what is left out, as does `rejected`.
+        rejected: receives what is left out.
         embedder: id of the model of their vectors.
     """
-    for numbers, chunks, vectors in staged.documents():
-        places = [place for place, number in enumerate(numbers) if number not in left_out]
-        if not places:
+    repeated = staged.duplicates()
+    for rows, chunks, vectors in staged.documents():
+        kept = [place for place, (number, _) in enumerate(rows) if number not in repeated]
+        for number, place in rows if len(kept) < len(rows) else ():
+            if number in repeated:
+                error = RejectedRow("duplicate-id", "an earlier row has its id, and is imported")
+                rejected(rejections.add(place, error))
+        if not kept:
             continue
         try:
-            yield document_of([chunks[place] for place in places], vectors[places], embedder)
+            yield document_of([chunks[place] for place in kept], vectors[kept], embedder)
         except RejectedRow as error:
-            yield chunks[0].path, error
+            rejected(rejections.add(chunks[0].path, error))
+            yield chunks[0].path
 
 
 def _estimate(text: str) -> int:
