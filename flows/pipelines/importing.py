@@ -30,10 +30,10 @@ from parquetry.storage.exchange.published import PublishedDocuments
 from parquetry.storage.exchange.staging import StagedRows
 from parquetry.storage.lake.migrations import brought_up
 from parquetry.tasks.documents.importing import (
-    Imported,
     Importer,
+    ImportOutcome,
+    ImportTarget,
     Rejections,
-    Target,
     check_sample,
     documents_of,
     stage,
@@ -97,7 +97,7 @@ def run_import(request: ImportRequest, observer: Observer, rejected: Callable[[R
     return report
 
 
-class _Import(Pipeline[DocumentRun, PublishedDocuments, Imported, tuple[int, Collection[DocumentRow]], RunReport]):
+class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int, Collection[DocumentRow]], RunReport]):
     """The steps of an import."""
 
     def __init__(
@@ -118,10 +118,10 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, Imported, tuple[int, Col
     def plan(self) -> PublishedDocuments:
         return PublishedDocuments(self.run.base, self._request.namespace, self._request.source)
 
-    def process(self, plan: PublishedDocuments, engine: Engine) -> Imported:
+    def process(self, plan: PublishedDocuments, engine: Engine) -> ImportOutcome:
         request, staged, rejections = self._request, self._staged, self._rejections
         model = engine.step("check", self._checked)
-        importer = Importer(self.run, Target(request.namespace, request.source, request.access), model, plan)
+        importer = Importer(self.run, ImportTarget(request.namespace, request.source, request.access), model, plan)
         for found in documents_of(staged, rejections, self._rejected, model.id):
             if isinstance(found, str):
                 importer.failed(found)
@@ -134,13 +134,13 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, Imported, tuple[int, Col
         self.run.give_memory_back()
         return importer.done
 
-    def publish(self, plan: PublishedDocuments, work: Imported) -> tuple[int, Collection[DocumentRow]]:  # noqa: ARG002
+    def publish(self, plan: PublishedDocuments, work: ImportOutcome) -> tuple[int, Collection[DocumentRow]]:  # noqa: ARG002
         return publish(self.run, work.known, work.rows, work.shards)
 
     def report(
         self,
         plan: PublishedDocuments,  # noqa: ARG002 - of every kind of run
-        work: Imported,
+        work: ImportOutcome,
         outcome: tuple[int, Collection[DocumentRow]],
         seconds: float,
     ) -> RunReport:

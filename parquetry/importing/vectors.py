@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.embed.base import Vectors
-from parquetry.embed.checks import unit_rows
 from parquetry.importing.chunk import RejectedRow
 
 _UNIT = 1e-3
@@ -47,13 +46,12 @@ class VectorChecker:
             raise RejectedRow("wrong-dimension", f"its vector has {len(found):,} numbers, not {self.dimension:,}")
         if not np.isfinite(found).all():
             raise RejectedRow("not-finite", "its vector holds NaN or infinity")
-        norm = float(np.linalg.norm(found))
-        vector = found.astype(np.float32)
-        if abs(norm - 1) > _UNIT:
-            row = (found / (np.abs(found).max() or 1)).astype(np.float32)[None, :]
-            if unit_rows(row):
-                raise RejectedRow("zero-vector", "its vector has no direction")
-            vector = row[0]
+        largest = float(np.abs(found).max())
+        if not largest:
+            raise RejectedRow("zero-vector", "its vector has no direction")
+        # Squares of large numbers overflow.
+        norm = largest * float(np.linalg.norm(found / largest))
+        vector: Vectors = found.astype(np.float32) if abs(norm - 1) <= _UNIT else _unit(found / largest)
         self.dimension = len(found)
         self.shortest, self.longest = min(self.shortest, norm), max(self.longest, norm)
         return vector
@@ -62,6 +60,11 @@ class VectorChecker:
     def scaled(self) -> bool:
         """True if the lengths of some vectors were not 1."""
         return self.longest > 1 + _UNIT or self.shortest < 1 - _UNIT
+
+
+def _unit(row: npt.NDArray[np.float64]) -> Vectors:
+    unit: Vectors = (row / np.linalg.norm(row)).astype(np.float32)
+    return unit
 
 
 def _numbers(value: Any) -> npt.NDArray[np.float64]:

@@ -34,6 +34,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """Options that say what the dump is, and what becomes of it."""
+
+    embedder: Annotated[
+        str, typer.Option("--embedder", metavar="NAME", help="Embedder that made the vectors, as in the settings.")
+    ]
+    source: Annotated[
+        str, typer.Option("--source", metavar="NAME", help="Source that the documents belong to from now on.")
+    ] = ("imported",)
+    check: Annotated[
+        bool | None,
+        typer.Option(
+            "--check/--no-check",
+            help="Compare a sample of vectors with the model; default: if it runs on this machine.",
+        ),
+    ] = (None,)
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove documents of the source that the dump does not hold.")
+    ] = (False,)
+
+
+@dataclass(frozen=True, slots=True)
 class FieldOptions:
     """Options that name the fields of a dump."""
 
@@ -98,27 +120,12 @@ class AudienceOptions:
 
 @with_option_groups
 def import_(
+    dump: DumpOptions,
     fields: FieldOptions,
     audience: AudienceOptions,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Dump in Parquet or JSON lines, or a folder of such files.")
     ],
-    embedder: Annotated[
-        str, typer.Option("--embedder", metavar="NAME", help="Embedder that made the vectors, as in the settings.")
-    ],
-    source: Annotated[
-        str, typer.Option("--source", metavar="NAME", help="Source that the documents belong to from now on.")
-    ] = "imported",
-    check: Annotated[
-        bool | None,
-        typer.Option(
-            "--check/--no-check",
-            help="Compare a sample of vectors with the model; default: if it runs on this machine.",
-        ),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Remove documents of the source that the dump does not hold.")
-    ] = False,
     allow_removals: AllowRemovalsOption = False,
     strict: StrictOption = False,
     config: ConfigOption = None,
@@ -138,14 +145,14 @@ def import_(
     request = ImportRequest(
         settings,
         tuple(expanded(str(file)) for file in files),
-        anchored(Settings(corpus=CorpusSettings(embedder=embedder)), Path.cwd()).corpus.embedder,
-        source,
+        anchored(Settings(corpus=CorpusSettings(embedder=dump.embedder)), Path.cwd()).corpus.embedder,
+        dump.source,
         namespace or settings.corpus.namespace,
         audience.access(),
         fields.names(),
-        replace,
+        dump.replace,
         allow_removals,
-        check,
+        dump.check,
     )
     rejected = 0
 

@@ -23,7 +23,7 @@ _Row = dict[str, Any]
 
 
 @dataclass
-class Written:
+class WrittenRows:
     """Rows of an export so far."""
 
     rows: int = 0
@@ -37,14 +37,14 @@ class ExportFormat:
 
     file: str
     """name of the file"""
-    write: Callable[[VisibleChunks, IO[bytes]], Written]
+    write: Callable[[VisibleChunks, IO[bytes]], WrittenRows]
 
 
-def write_parquet(visible: VisibleChunks, stream: IO[bytes]) -> Written:
+def write_parquet(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write one row for each chunk; vectors are a list of fixed size, as LanceDB wants them."""
     import pyarrow.parquet as pq
 
-    done = Written()
+    done = WrittenRows()
     kind = pa.list_(pa.float32(), visible.dimension)
     writer: pq.ParquetWriter | None = None
     waiting: list[pa.Table] = []
@@ -72,11 +72,11 @@ def write_parquet(visible: VisibleChunks, stream: IO[bytes]) -> Written:
     return done
 
 
-def _lines(line: Callable[[_Row], Mapping[str, Any]], *, needs_vector: bool) -> Callable[..., Written]:
+def _lines(line: Callable[[_Row], Mapping[str, Any]], *, needs_vector: bool) -> Callable[..., WrittenRows]:
     """Return the writer of a format with one JSON object for each chunk."""
 
-    def write(visible: VisibleChunks, stream: IO[bytes]) -> Written:
-        done = Written()
+    def write(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
+        done = WrittenRows()
         for row in _rows(visible, done, needs_vector=needs_vector):
             stream.write(_json(line(row)))
         return done
@@ -109,9 +109,9 @@ def _point_line(row: _Row) -> _Row:
     return {"id": ids.point_id(row["id"]), "vector": row["vector"], "payload": payload}
 
 
-def write_chroma(visible: VisibleChunks, stream: IO[bytes]) -> Written:
+def write_chroma(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write lines with the arguments of Chroma's `collection.add`."""
-    done = Written()
+    done = WrittenRows()
     waiting: list[_Row] = []
 
     def flush() -> None:
@@ -148,9 +148,9 @@ _COPIED = (
 _COPY = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def write_pgvector(visible: VisibleChunks, stream: IO[bytes]) -> Written:
+def write_pgvector(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write a script for psql: a table, and its rows as `pg_dump` writes them."""
-    done = Written()
+    done = WrittenRows()
     stream.write(_TABLE.format(dimension=visible.dimension).encode())
     for row in _rows(visible, done, needs_vector=True):
         row["tags"] = json.dumps(row["tags"] or [], ensure_ascii=False)
@@ -163,9 +163,9 @@ def write_pgvector(visible: VisibleChunks, stream: IO[bytes]) -> Written:
     return done
 
 
-def write_beir(visible: VisibleChunks, stream: IO[bytes]) -> Written:
+def write_beir(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write the documents as the `corpus.jsonl` of a BEIR dataset."""
-    done = Written()
+    done = WrittenRows()
     for batch in visible.texts():
         for row in batch.to_pylist():
             told = {"namespace": row["namespace"], "uri": row["uri"]}
@@ -176,7 +176,7 @@ def write_beir(visible: VisibleChunks, stream: IO[bytes]) -> Written:
     return done
 
 
-def _rows(visible: VisibleChunks, done: Written, *, needs_vector: bool) -> Iterator[_Row]:
+def _rows(visible: VisibleChunks, done: WrittenRows, *, needs_vector: bool) -> Iterator[_Row]:
     """Yield chunks as rows, and count them."""
     for batch in visible.chunks():
         vectors = batch.column("vector")

@@ -65,8 +65,8 @@ class Rejections:
 
 
 @dataclass
-class Imported:
-    """Outcome of an import so far."""
+class ImportOutcome:
+    """Documents stored by an import so far."""
 
     shards: list[Shard] = field(default_factory=list)
     rows: RowSpool = field(default_factory=RowSpool)
@@ -80,7 +80,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ImportTarget:
     """The source that documents are imported into."""
 
     namespace: str
@@ -146,10 +146,10 @@ class Importer:
         published: the source's documents so far.
     """
 
-    def __init__(self, run: DocumentRun, target: Target, model: Model, published: PublishedDocuments) -> None:
+    def __init__(self, run: DocumentRun, target: ImportTarget, model: Model, published: PublishedDocuments) -> None:
         self._run, self._target, self._model = run, target, model
         self._published = published
-        self.done = Imported()
+        self.done = ImportOutcome()
         self._waiting: list[tuple[str, ImportedDocument]] = []
         """id and document"""
         self._replaced: list[str] = []
