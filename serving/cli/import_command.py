@@ -42,17 +42,17 @@ class DumpOptions:
     ]
     source: Annotated[
         str, typer.Option("--source", metavar="NAME", help="Source that the documents belong to from now on.")
-    ] = ("imported",)
+    ] = "imported"
     check: Annotated[
         bool | None,
         typer.Option(
             "--check/--no-check",
             help="Compare a sample of vectors with the model; default: if it runs on this machine.",
         ),
-    ] = (None,)
+    ] = None
     replace: Annotated[
         bool, typer.Option("--replace", help="Remove documents of the source that the dump does not hold.")
-    ] = (False,)
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class VisibleChunks:
 
     def _batches(self, query: str) -> Iterator[pa.RecordBatch]:
         with reading():
-            yield from self.connection.sql(query).fetch_record_batch(_ROWS)
+            yield from self.connection.sql(query).to_arrow_reader(_ROWS)
 
 
 @contextmanager

@@ -38,7 +38,9 @@ def test_chunks_that_contradict_their_places_follow_each_other():
 
 @given(
     st.lists(
-        st.tuples(st.text(min_size=1, max_size=9), st.none() | st.integers(0, 40), st.none() | st.integers(0, 3)),
+        st.tuples(
+            st.text("ab é\n", min_size=1, max_size=9), st.none() | st.integers(0, 40), st.none() | st.integers(0, 3)
+        ),
         min_size=1,
         max_size=7,
     )
