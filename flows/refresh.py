@@ -18,8 +18,9 @@ from parquetry.flows.orchestration.flow_run import (
 )
 from parquetry.flows.orchestration.parameters import RefreshParameters, ReindexParameters
 from parquetry.flows.orchestration.report import create_artifacts
-from parquetry.flows.pipelines.documents import Request, reindex_request, run_refresh, scopes_of_request
+from parquetry.flows.pipelines.documents import Request, run_refresh, scopes_of_request
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.planning.report import RunReport
 
 _caller: ContextVar[FlowCaller[Request, RunReport] | None] = ContextVar("caller", default=None)

@@ -27,6 +27,11 @@ def chunk_id(document: str, index: int) -> str:
     return f"{document}-chunk-{index}"
 
 
+def point_id(chunk: str) -> str:
+    """Return the UUIDv5 of a chunk's id, for stores whose ids are UUIDs."""
+    return str(uuid.uuid5(_NAMESPACE, chunk))
+
+
 CHUNK_ID_SQL = "concat(d.document_id, '-chunk-', c.chunk_index)"
 """SQL of `chunk_id`, over documents `d` and chunks `c`; also understood by Polars"""
 

@@ -92,6 +92,20 @@ UPLOADS: Mapping[str, str] = {
 }
 """reasons of documents that are handed in"""
 
+IMPORTS: Mapping[str, str] = {
+    "bad-vector": "the vector is no list of numbers",
+    "duplicate-id": "an earlier row has the same id",
+    "duplicate-path": "several documents have one path",
+    "no-document": "the row does not say which document it belongs to",
+    "no-id": "the row names neither itself nor its document",
+    "no-vector": "the row has no vector",
+    "not-a-row": "the row is no JSON object, or its columns differ in length",
+    "not-finite": "the vector holds NaN or infinity",
+    "wrong-dimension": "the vector has another length than those of the model",
+    "zero-vector": "the vector has no direction",
+}
+"""reasons of rows and documents that are not imported, beside those above"""
+
 JOBS: Mapping[str, str] = {
     "budget": "the next request would exceed the budget",
     "cancelled": "the job was cancelled",
@@ -203,5 +217,5 @@ JUDGEMENTS: Mapping[str, str] = {
 }
 """reasons of guards that overrule what a model said of an entry"""
 
-REASONS: Mapping[str, str] = {**DOCUMENTS, **UPLOADS, **JOBS, **REQUESTS, **JUDGEMENTS}
+REASONS: Mapping[str, str] = {**DOCUMENTS, **UPLOADS, **IMPORTS, **JOBS, **REQUESTS, **JUDGEMENTS}
 """all codes"""

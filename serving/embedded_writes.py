@@ -10,8 +10,9 @@ from typing import Any
 from parquetry import ids
 from parquetry.errors import SettingsError
 from parquetry.flows.in_process import refresh
-from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+from parquetry.flows.pipelines.documents import run_refresh
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.model import Access
 from parquetry.serving.access.principals import OPERATOR
 from parquetry.serving.access.refusals import AccessRefused

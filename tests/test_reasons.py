@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from parquetry.reasons import DOCUMENTS, JOBS, JUDGEMENTS, REASONS, REQUESTS, UPLOADS
+from parquetry.reasons import DOCUMENTS, IMPORTS, JOBS, JUDGEMENTS, REASONS, REQUESTS, UPLOADS
 from parquetry.serving.access.tokens import Invalid
 from parquetry.sessions.merge.guards import _ABSENT
 from tests.documentation import text_of
@@ -24,6 +24,7 @@ CARRIERS = {
     "NotVisible": 0,
     "Objection": 0,
     "Problem": 1,
+    "RejectedRow": 0,
     "SkippedDocument": 0,
     "TransientError": 0,
     "UnusableAccess": 0,
@@ -99,7 +100,7 @@ def test_reasons_of_the_code_are_the_list():
 
 def test_codes_have_one_form_and_stand_once():
     assert [code for code in REASONS if not KEBAB.fullmatch(code)] == []
-    assert len(REASONS) == sum(map(len, (DOCUMENTS, UPLOADS, JOBS, REQUESTS, JUDGEMENTS)))
+    assert len(REASONS) == sum(map(len, (DOCUMENTS, UPLOADS, IMPORTS, JOBS, REQUESTS, JUDGEMENTS)))
 
 
 def test_page_has_each_code_with_its_line():

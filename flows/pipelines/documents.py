@@ -9,30 +9,26 @@ from functools import partial
 from time import perf_counter
 
 from parquetry.embed.registry import load_ahead
-from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import DocumentRow
-from parquetry.nearest import hint
 from parquetry.planning.batches import Batch, into_batches
 from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
-from parquetry.planning.match import named
 from parquetry.planning.outage import needs_of, outages
 from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
 from parquetry.planning.rows import rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
-from parquetry.sources.registry import PublishedSource, Scope, has_sources, scope_of_source, scopes_of
+from parquetry.sources.registry import PublishedSource, Scope, has_sources, scopes_of
 from parquetry.sources.uploads.identity import UPLOADS
-from parquetry.sources.uploads.scopes import scope_of_uploads, uploads_of
+from parquetry.sources.uploads.scopes import uploads_of
 from parquetry.storage.database import open_ahead
-from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
+from parquetry.storage.lake.current import CurrentRows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.migrations import brought_up
-from parquetry.storage.replaced_files import reread
 from parquetry.tasks.batches.waiting import costs_of, notes, problems, suspension
 from parquetry.tasks.budget import check_prices
 from parquetry.tasks.documents.awaited import awaited_of, lanes_of, open_text_lanes, rounds
@@ -349,51 +345,3 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         costs = self.run.costs(costs_of(lanes_of(self.run)))
         tokens = sum(cost.tokens for cost in costs if cost.purpose == "embed")
         return {"tokens": tokens, "cost_usd": total_usd(costs), "costs": as_column(costs)}
-
-
-def reindex_request(
-    settings: Settings, documents: tuple[str, ...], namespace: str | None, *, embeddings_only: bool
-) -> Request:
-    """Return a request to rebuild documents regardless of their hashes.
-
-    Args:
-        settings: settings of the corpus.
-        documents: ids, uris, or globs over names and paths; empty for all.
-        namespace: only documents of this namespace.
-        embeddings_only: True to recompute vectors from the stored text; False to extract and chunk again, reusing
-            existing vectors.
-
-    Raises:
-        SettingsError: a name matches no document.
-    """
-    published = reread(lambda: current_rows(Lake(settings.corpus.root).snapshot()))
-    current = [row for row in published if namespace in (None, row.namespace)]
-    if not current and namespace is not None:
-        known = {row.namespace for row in published}
-        raise SettingsError(
-            f"no document of {settings.corpus.root} is in namespace {namespace!r}; {hint(namespace, known)}"
-        )
-    chosen: set[tuple[str, str]] = set()
-    sources: set[tuple[str, str]] = set()
-    for name in documents or ("*",):
-        found = named(current, name)
-        if not found:
-            raise SettingsError(
-                f"no document of {settings.corpus.root} is named {name!r}; `parquetry documents` lists them"
-            )
-        chosen.update((row.namespace, row.document_id) for row in found)
-        sources.update((row.namespace, row.source) for row in found)
-    force = Reindex("rechunk" if embeddings_only else "extract", lambda row: (row.namespace, row.document_id) in chosen)
-    return Request(
-        settings,
-        namespace=namespace,
-        force=force,
-        scopes=tuple(
-            scope_of_uploads(settings, each[0])
-            if each[1] == UPLOADS
-            else scope_of_source(settings, *each, lambda: published_sources(settings.corpus.root))
-            for each in sorted(sources)
-        ),
-        kind="reindex",
-        recompute_vectors=embeddings_only,
-    )

@@ -25,6 +25,7 @@ GROUPS = {
         "serve": "serve_command.serve",
         "mcp": "mcp_command.mcp",
         "add": "add_command.add",
+        "import": "import_command.import_",
         "sessions": "session_commands.app",
         "token": "token_commands.app",
     },

@@ -134,8 +134,9 @@ def mend(settings: Settings, told: Repair) -> None:
 
 
 def _extract(settings: Settings, documents: list[str]) -> None:
-    from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+    from parquetry.flows.pipelines.documents import run_refresh
     from parquetry.flows.pipelines.observer import Observer
+    from parquetry.flows.pipelines.reindex import reindex_request
     from parquetry.tasks.engine.base import DirectEngine
 
     request = reindex_request(settings, tuple(documents), None, embeddings_only=False)

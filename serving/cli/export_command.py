@@ -1,11 +1,11 @@
-"""The command `export`: write a part of the corpus to a DuckDB file."""
+"""The command `export`: write a part of the corpus to a file, for DuckDB or for another store."""
 
 from __future__ import annotations
 
 import shlex
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,14 +26,28 @@ from parquetry.serving.search.known_names import check_filters
 from parquetry.settings.home import expanded
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_snapshot
-from parquetry.storage.search.filters import Caller
+from parquetry.storage.search.filters import Caller, Filters
+
+if TYPE_CHECKING:
+    from parquetry.storage.exchange.formats import Format
+    from parquetry.storage.lake.lake import Snapshot
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write corpus.duckdb to.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the file to.")],
     user: UserOption = None,
     org: OrgOption = None,
     public: Annotated[bool, typer.Option("--public", help="Only what is public.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="All documents, with who may see them where the format holds it.")
+    ] = False,
+    form: Annotated[
+        Literal["duckdb", "parquet", "jsonl", "chroma", "llamaindex", "pgvector", "qdrant", "beir"],
+        typer.Option("--format", help="A database to query, or chunks with their vectors for another store."),
+    ] = "duckdb",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file of the same name; a database is always replaced.")
+    ] = False,
     namespace: NamespacesOption = None,
     where: WhereOption = None,
     config: ConfigOption = None,
@@ -41,23 +55,29 @@ def export(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export what a caller may see to a separate DuckDB file.
+    """Export what a caller may see to a separate file.
 
-    The file is self-contained.
+    A self-contained DuckDB database, or with --format chunks and vectors for another store, or a BEIR corpus.
     """
     from dataclasses import replace
 
     from parquetry.storage.search.export import export_corpus
 
     caller = caller_of(user, org)
-    if (caller is None) != public:
-        raise SettingsError("say on whose behalf to export: --user, --org or both; or --public alone")
-    filters = replace(FilterOptions(namespace=namespace, where=where).filters(), caller=caller or Caller())
+    if sum((caller is not None, public, everything)) != 1:
+        raise SettingsError(
+            "say on whose behalf to export: --user, --org or both; or --public alone, or --everything alone"
+        )
+    seen_by = None if everything else caller or Caller()
+    filters = replace(FilterOptions(namespace=namespace, where=where).filters(), caller=seen_by)
     settings = settings_for(config, corpus)
     snapshot = Lake(settings.corpus.root).snapshot(version)
     if filters.namespaces:
         with closing(connect_snapshot(snapshot)) as connection:
             check_filters(connection, settings, filters)
+    if form != "duckdb":
+        _export_file(snapshot, filters, expanded(str(folder)), form, overwrite=overwrite, as_json=as_json)
+        return
     done = export_corpus(snapshot, filters, expanded(str(folder)), settings.search.language)
     if as_json:
         print_json(
@@ -68,3 +88,23 @@ def export(
     tell(f"Wrote {done.path}: {held} of version {done.version}.")
     tell("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
     tell(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")
+
+
+def _export_file(
+    snapshot: Snapshot, filters: Filters, folder: Path, form: Format, *, overwrite: bool, as_json: bool
+) -> None:
+    """Write chunks with their vectors, or documents, for another store."""
+    from parquetry.storage.exchange.exporting import export_file
+
+    done = export_file(snapshot, filters, folder, form, overwrite=overwrite)
+    unit = "documents" if form == "beir" else "chunks"
+    if as_json:
+        told = {"file": str(done.path), "format": form, "version": done.version, "documents": done.documents}
+        print_json({**told, unit: done.rows, "without_vector": done.without_vector, "embedder": done.embedder})
+        return
+    held = counted(done.documents, "document")
+    if unit == "chunks":
+        held = f"{held}, {counted(done.rows, 'chunk')} with vectors of {done.embedder}"
+    tell(f"Wrote {done.path}: {held}; version {done.version}.")
+    if done.without_vector:
+        tell(f"{counted(done.without_vector, 'chunk')} without a vector left out.")

@@ -108,7 +108,7 @@ def reindex(
         else:
             _migrate(settings, values, migration, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
         return
-    from parquetry.flows.pipelines.documents import reindex_request
+    from parquetry.flows.pipelines.reindex import reindex_request
 
     if not documents and not everything:
         raise SettingsError("name the documents to reindex, or give --all for every document")

@@ -20,7 +20,7 @@ _OTHER_NAMES = {
     "init": ("config", "configure", "new", "setup"),
     "plan": ("diff", "dry-run", "estimate"),
     "reindex": ("rebuild", "reembed"),
-    "refresh": ("build", "crawl", "import", "index", "ingest", "load", "run", "scan", "sync", "update"),
+    "refresh": ("build", "crawl", "index", "ingest", "load", "run", "scan", "sync", "update"),
     "remove": ("del", "delete", "drop", "rm"),
     "restore": ("revert", "rollback"),
     "search": ("ask", "find", "grep", "query", "retrieve"),

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from parquetry.errors import IndexNotWritten, RunSuspended, SettingsError
-from parquetry.flows.pipelines.documents import Request, reindex_request, run_refresh
+from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp

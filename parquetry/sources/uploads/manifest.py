@@ -113,8 +113,8 @@ def new_upload(
         content_type=checked_name(content_type) if content_type else None,
         size=size,
         content_hash=content_hash,
-        metadata=_checked_metadata(metadata),
-        access=_checked_access(access),
+        metadata=checked_metadata(metadata),
+        access=checked_access(access),
         uploaded_by=None if uploaded_by is None else checked_name(uploaded_by),
         created_at=now,
         updated_at=now,
@@ -171,7 +171,7 @@ def decode(content: bytes) -> Upload:
     return upload
 
 
-def _checked_access(access: Access) -> Access:
+def checked_access(access: Access) -> Access:
     if access.visibility not in get_args(Visibility):
         raise BrokenDocument("bad-access", f"visibility is one of {', '.join(get_args(Visibility))}")
     if access.visibility == "organization" and not access.org_id:
@@ -182,7 +182,7 @@ def _checked_access(access: Access) -> Access:
     return replace(access, tags=tags)
 
 
-def _checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata as plain JSON, in which every text is valid Unicode."""
     try:
         content = json.dumps(dict(metadata), allow_nan=False)

@@ -13,7 +13,7 @@ from parquetry.errors import OutageError, RefusedError, SettingsError
 from parquetry.flows.orchestration.parameters import RefreshParameters, ReindexParameters
 from parquetry.flows.orchestration.report import as_markdown
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
-from parquetry.flows.pipelines.documents import reindex_request
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.flows.refresh import refresh, reindex, run_request
 from parquetry.planning.report import RunReport
 from parquetry.serving.cli.progress import Observer

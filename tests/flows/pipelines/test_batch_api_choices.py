@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from parquetry.errors import RefusedError
-from parquetry.flows.pipelines.documents import Request, reindex_request, run_refresh
+from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.sources.uploads.store import UploadStore
 from parquetry.tasks.engine.base import DirectEngine
 from tests.flows.pipelines.batch_workshop import (

@@ -128,7 +128,8 @@ def test_permissions_changed_republishes_rows_alone(published):
 
 
 def test_reindex_of_embeddings_computes_every_vector_anew(published):
-    from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+    from parquetry.flows.pipelines.documents import run_refresh
+    from parquetry.flows.pipelines.reindex import reindex_request
     from parquetry.serving.cli.progress import Observer
     from parquetry.tasks.engine.base import DirectEngine
 

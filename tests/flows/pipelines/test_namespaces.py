@@ -11,7 +11,8 @@ import pytest
 
 from parquetry.embed.registry import id_of
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+from parquetry.flows.pipelines.documents import run_refresh
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import SearchRequest
 from parquetry.settings.sections import Settings, parse_settings

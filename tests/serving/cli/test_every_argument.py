@@ -36,6 +36,7 @@ NEEDED = {
     "show": {"document": "oak.txt"},
     "undo": {"decision": "d"},
     "export": {"folder": "shared", "public": True},
+    "import": {"files": "docs", "embedder": "wordllama"},
     "restore": {"version": "1"},
     "remove": {"documents": "oak.txt"},
     "forget": {"user": "nobody", "yes": True},

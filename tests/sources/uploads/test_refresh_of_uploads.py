@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+from parquetry.flows.pipelines.documents import run_refresh
+from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.model import Access
 from parquetry.serving.cli.progress import Observer
 from parquetry.sources.uploads.scopes import scope_of_uploads
