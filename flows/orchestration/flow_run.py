@@ -126,7 +126,7 @@ def run_flow(
         held = set() if caller and caller.alone else namespaces
         log = RunLog(caller.observer if caller else Observer())
         with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, kind.lock):
-            report = kind.execute(request, PrefectEngine(), log)
+            report = kind.execute(request, PrefectEngine(request.settings.run), log)
     except Cancelled as stopped:
         return cancelled(caller, stopped)
     except RefusedError as error:

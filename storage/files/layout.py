@@ -149,9 +149,16 @@ def layout_of(root: str) -> Layout:
     return Layout(f"{SCHEMES[scheme]}://{'/'.join(names)}")
 
 
-def shard_name(run_id: str, batch: int) -> str:
-    """Return the name of the shard that one batch of a run writes, unique to it."""
-    return f"{run_id}-{batch:05d}.parquet"
+def shard_name(run_id: str, batch: int, worker: str = "") -> str:
+    """Return the name of the shard that one batch of a run writes, unique to it.
+
+    Args:
+        run_id: id of the run.
+        batch: number of the batch.
+        worker: mark of the process that writes it; empty for the run's own. A batch whose worker seems lost is given
+            to another, and the first may still write.
+    """
+    return f"{run_id}-{batch:05d}{worker and f'-{worker}'}.parquet"
 
 
 def batch_shard_name(run_id: str, number: int, part: int) -> str:

@@ -18,7 +18,6 @@ from parquetry.planning.costs import Cost, shared, summed, total_usd
 from parquetry.planning.outage import Key, Lost, lost_to
 from parquetry.planning.report import Work
 from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
-from parquetry.storage.files.layout import shard_name
 from parquetry.storage.lake.shards import (
     RevisionChunks,
     Shard,
@@ -104,7 +103,7 @@ def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
         with stats.stage("store"):
             shards, rows = _store(batch, good, embedded, model, run)
             if stats.notes:
-                name = shard_name(run.stamp.run_id, batch.number)
+                name = run.shard_name(batch.number)
                 shards = (*shards, write_notes(run.lake.layout, name, stats.notes, run.stamp))
     nothing = [document for document in documents if document.prepared is None and document.held is None]
     rows.extend(_refused_rows(nothing, run))
@@ -260,7 +259,7 @@ def _store(
         texts.append(stored_text(revision.revision, _prepared(document).extraction, with_metadata=handed_in))
         rows.append(_processed_row(document, revision, model, run))
         rows.extend(origin_removed(document.change, run.stamp))
-    name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
+    name, layout = run.shard_name(batch.number), run.lake.layout
     chunks = write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors)
     shards = (write_texts(layout, name, texts, model.id, np.array(means, np.float32)), chunks) if texts else (chunks,)
     keys = (key for revision in embedded.revisions for key in revision.text_hashes)

@@ -1,0 +1,39 @@
+"""Settings of the processes and machines that work on a run's batches."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from parquetry.settings.base import Section
+
+TaskRunnerName = Literal["threads", "dask", "ray", "work-pool"]
+
+
+class RunSettings(Section):
+    """Processes that work on the batches of a refresh that runs as a Prefect flow."""
+
+    task_runner: TaskRunnerName = Field(
+        "threads",
+        description="`threads` of the run's own process; workers of `dask` or `ray`; or flow runs in a Prefect "
+        "`work-pool`. `refresh.workers` is the number of batches in work at a time.",
+    )
+    address: str | None = Field(
+        None,
+        min_length=1,
+        examples=["tls://scheduler:8786"],
+        description="Of Dask's scheduler or Ray's head, as `ray://head:10001`; default: workers on this machine, for "
+        "the time of the run.",
+    )
+    deployment: str = Field(
+        "batches/parquetry",
+        pattern=r"^[^/]+/[^/]+$",
+        description="Deployment of the flow `batches` in the work pool, for `work-pool`.",
+    )
+
+    @model_validator(mode="after")
+    def _address_is_used(self) -> RunSettings:
+        if self.address is not None and self.task_runner not in ("dask", "ray"):
+            raise ValueError(f'address is for task_runner = "dask" or "ray", and it is "{self.task_runner}"')
+        return self
