@@ -50,6 +50,9 @@ LOG = "_delta_log"
 BATCHES = "batches"
 """name of the folder with the record of batches at services"""
 
+ORDERS = "orders"
+"""name of the folder of orders for workers of a work pool"""
+
 INDEX = "index"
 """name of the folder of the search index"""
 STAGING = "staging"
@@ -109,6 +112,15 @@ class Layout:
     def batches(self) -> str:
         """Folder with the record of batches at services."""
         return posixpath.join(self.root, BATCHES)
+
+    @property
+    def orders(self) -> str:
+        """Folder of orders for workers of a work pool."""
+        return posixpath.join(self.root, ORDERS)
+
+    def order(self, name: str) -> str:
+        """Path of an order, or of its answer."""
+        return posixpath.join(self.orders, f"{name}.json")
 
     @property
     def staging(self) -> str:

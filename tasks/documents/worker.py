@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from time import monotonic, sleep
+from time import monotonic
 
 from parquetry.embed.base import Gate
 from parquetry.embed.registry import calls_service
@@ -169,13 +169,16 @@ def joined(order: RunOrder, settings: Settings, gate: Gate) -> Iterator[RunWorke
 @cache
 def _sweep_later() -> None:
     """Start the thread that closes idle runs, once in a process."""
+    stopped = threading.Event()
 
     def sweep() -> None:
-        while True:
-            sleep(IDLE_SECONDS)
+        while not stopped.wait(IDLE_SECONDS):
             close_idle(IDLE_SECONDS)
 
-    threading.Thread(target=sweep, name="idle-runs", daemon=True).start()
+    thread = threading.Thread(target=sweep, name="idle-runs", daemon=True)
+    thread.start()
+    # A thread that is left at the end keeps objects of DuckDB alive, which its binding reports.
+    atexit.register(lambda: (stopped.set(), thread.join()))
 
 
 def close_idle(seconds: float = 0) -> None:

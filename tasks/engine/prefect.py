@@ -82,14 +82,14 @@ class PrefectEngine:
         task = _batch_task(batches, handler)
         local: ThreadPoolTaskRunner[Report] = runners.enter_context(ThreadPoolTaskRunner(max_workers=threads))
         remote = handler.remote
-        workers = Workers(self._settings, handler.concurrency, runners) if remote else None
+        workers = Workers(self._settings, handler, remote, runners) if remote else None
 
         def submit(batch: Work) -> tuple[PrefectFuture[Any], Callable[[], Report]]:
             order = remote.order(batch) if remote and workers else None
             if remote is None or workers is None or order is None:
                 future = local.submit(task, {"number": batch.number})
                 return future, future.result
-            answer = workers.submit(batch.number, order, remote)
+            answer = workers.submit(batch.number, order)
             return answer, lambda: remote.receive(answer.result())
 
         return submit

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import cache
 from typing import Any, TypeVar
 
 from prefect.futures import PrefectFuture
-from prefect.task_runners import TaskRunner
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from parquetry.embed.base import Gate
 from parquetry.errors import MissingExtra
 from parquetry.masked_output import masked_errors
 from parquetry.settings.runner import RunSettings
 from parquetry.settings.sections import Settings, override
-from parquetry.tasks.engine.base import RemoteBatches
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.lake.orders import Orders
+from parquetry.tasks.engine.base import BatchHandler, RemoteBatches
 from parquetry.tasks.engine.gate import PrefectGate
 from parquetry.tasks.engine.task_retries import batch_task
+from parquetry.tasks.engine.work_pool import pool_batch
 
 Report = TypeVar("Report")
-Runner = TaskRunner[PrefectFuture[Any]]
+Runner = TaskRunner[Any]
 
 
 class Workers:
@@ -29,51 +31,62 @@ class Workers:
 
     Args:
         settings: the workers, and where they are.
-        concurrency: number of workers to start where none are running.
+        handler: handler of the batches; its concurrency is the number of workers to start where none are running.
+        remote: its functions for batches of other processes.
         runners: closed at the end of the batches.
 
     Raises:
         MissingExtra: the package of the task runner is not installed.
     """
 
-    def __init__(self, settings: RunSettings, concurrency: int, runners: ExitStack) -> None:
-        self._starts_here = settings.address is None
-        self._concurrency = concurrency
-        self._runner = runners.enter_context(_RUNNERS[settings.task_runner](settings.address, concurrency))
+    def __init__(
+        self,
+        settings: RunSettings,
+        handler: BatchHandler[Any, Any],
+        remote: RemoteBatches[Any, Any],
+        runners: ExitStack,
+    ) -> None:
+        self._run = settings
+        self._handler = handler
+        self._remote = remote
+        self._settings = self._shared(remote.settings, handler.concurrency)
+        if settings.task_runner == "work-pool":
+            Orders(layout_of(remote.settings.corpus.root)).delete_abandoned()
+        self._runner = runners.enter_context(_RUNNERS[settings.task_runner](settings.address, handler.concurrency))
 
-    def submit(self, number: int, order: str, remote: RemoteBatches[Any, Any]) -> PrefectFuture[str]:
+    def submit(self, number: int, order: str) -> PrefectFuture[str]:
         """Have the batch of an order processed, and return a future of its report."""
-        parameters = {"number": number, "order": order, "settings": self._settings(remote.settings)}
-        return self._runner.submit(remote_batch, {**parameters, "carry_out": remote.carry_out})
+        if self._run.task_runner == "work-pool":
+            check = self._handler.run.check_cancelled
+            place = {"root": self._remote.settings.corpus.root, "deployment": self._run.deployment}
+            return self._runner.submit(
+                pool_batch, {"number": number, "order": order, **place, "check_cancelled": check}
+            )
+        given = {"settings": self._settings, "carry_out": self._remote.carry_out}
+        return self._runner.submit(remote_batch, {"number": number, "order": order, **given})
 
-    def _settings(self, settings: Settings) -> Settings:
-        """Return the settings for a worker; workers on this machine share its processors."""
-        if not self._starts_here or settings.extraction.workers is not None:
+    def _shared(self, settings: Settings, workers: int) -> Settings:
+        """Return the settings for a worker; workers that are started on this machine share its processors."""
+        if self._run.address is not None or settings.extraction.workers is not None:
             return settings
-        share = max(1, (os.cpu_count() or 1) // self._concurrency)
-        return override(settings, {"extraction": {"workers": share}})
+        return override(settings, {"extraction": {"workers": max(1, (os.cpu_count() or 1) // workers)}})
 
 
 @batch_task
 def remote_batch(number: int, order: str, settings: Settings, carry_out: Callable[[str, Settings, Gate], str]) -> str:  # noqa: ARG001 - the name of the task run has the number
     """Process a batch in a worker."""
     with masked_errors():
-        return carry_out(order, settings, _gate())
-
-
-@cache
-def _gate() -> Gate:
-    return PrefectGate()
+        return carry_out(order, settings, PrefectGate())
 
 
 def _dask(address: str | None, workers: int) -> Runner:
     try:
-        from prefect_dask import DaskTaskRunner
+        from prefect_dask.task_runners import DaskTaskRunner
     except ImportError as error:
         raise MissingExtra("dask", 'run.task_runner = "dask"') from error
     if address is not None:
         return DaskTaskRunner(address=address)
-    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     return DaskTaskRunner(cluster_kwargs=local)
 
 
@@ -83,9 +96,14 @@ def _ray(address: str | None, workers: int) -> Runner:
         from prefect_ray import RayTaskRunner
     except ImportError as error:
         raise MissingExtra("ray", 'run.task_runner = "ray"') from error
-    if address is not None:
-        return RayTaskRunner(address=address)
-    return RayTaskRunner(init_kwargs={"num_cpus": workers, "include_dashboard": False})
+    local = {"num_cpus": workers, "include_dashboard": False}
+    runner: Runner = RayTaskRunner(address=address, init_kwargs=local if address is None else None)
+    return runner
 
 
-_RUNNERS: dict[str, Callable[[str | None, int], Runner]] = {"dask": _dask, "ray": _ray}
+def _threads(_: str | None, workers: int) -> Runner:
+    """Return threads that wait for flow runs of a work pool."""
+    return ThreadPoolTaskRunner(max_workers=workers)
+
+
+_RUNNERS: dict[str, Callable[[str | None, int], Runner]] = {"dask": _dask, "ray": _ray, "work-pool": _threads}

@@ -27,8 +27,7 @@ def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
 
 def batch_task(function: Callable[Parameters, Result]) -> Task[Parameters, Result]:
     """Return a function that processes the batch with a `number` as a task."""
-    return task(
-        function,
+    as_task = task(
         name="batch",
         task_run_name="batch-{number}",
         tags=["parquetry"],
@@ -39,3 +38,4 @@ def batch_task(function: Callable[Parameters, Result]) -> Task[Parameters, Resul
         cache_policy=NO_CACHE,
         persist_result=False,
     )
+    return as_task(function)
