@@ -13,21 +13,22 @@ from prefect.concurrency.sync import concurrency, rate_limit
 from prefect.exceptions import ObjectNotFound
 
 from parquetry.errors import TransientError, first_line
+from parquetry.net.rate_limiter import host_of
 
 LEASE_SECONDS = 60
 """seconds; the shortest lease the server accepts, and so the wait for the permit of a process that died"""
 
 
-def limit_of_embedding(host: str) -> str:
+def limit_of_embedding(url: str) -> str:
     """Return the name of the global concurrency limit for requests to an embedding service.
 
     Args:
-        host: scheme, host and port.
+        url: address of the service, with or without a path.
 
     Returns:
         `parquetry-embed-{host}`, with `-` before a port: `parquetry-embed-api.openai.com`.
     """
-    return "parquetry-embed-" + re.sub(r"[^\w.-]+", "-", host.partition("://")[2])
+    return "parquetry-embed-" + re.sub(r"[^\w.-]+", "-", host_of(url).partition("://")[2])
 
 
 class PrefectGate:
