@@ -18,26 +18,31 @@ from parquetry.tasks.engine.gate import PrefectGate
 
 
 @flow(name="batches", validate_parameters=True, persist_result=False)
-def batches(order: str, config: str | None = None, corpus: str | None = None) -> State[None]:
+def batches(order: str, corpus: str, config: str | None = None) -> State[None]:
     """Process one batch of a refresh; started by the refresh itself.
 
     Args:
         order: name of the order that the refresh left in the corpus.
+        corpus: root of the corpus.
         config: settings file where the flow runs; default parquetry.toml in its working folder.
-        corpus: root of the corpus; overrides the file.
     """
     begin()
     try:
         with masked_errors(), tasks_log_to_run():
-            settings = brought_up(settings_of_run(config, corpus), quietly=True)
-            orders = Orders(layout_of(settings.corpus.root))
-            content = orders.read(order)
-            try:
-                orders.answer(order, Answer(report=carry_out(content, settings, PrefectGate())))
-            except ParquetryError as error:
-                if classify(error).fate == "stop":
-                    orders.answer(order, Answer(stop=str(error)))
-                raise
+            _carry_out(order, corpus, config)
     except ParquetryError as error:
         return failed(error)
     return Completed(message=f"{runtime.flow_run.name} is processed")
+
+
+def _carry_out(order: str, corpus: str, config: str | None) -> None:
+    orders = Orders(layout_of(corpus))
+    content = orders.read(order)
+    try:
+        settings = brought_up(settings_of_run(config, corpus), quietly=True)
+        orders.answer(order, Answer(report=carry_out(content, settings, PrefectGate())))
+    except ParquetryError as error:
+        if classify(error).fate == "stop":
+            # Another worker would fail for the same reason.
+            orders.answer(order, Answer(stop=str(error)))
+        raise

@@ -11,11 +11,11 @@ import numpy as np
 
 from parquetry import ids
 from parquetry.embed.base import Vectors
-from parquetry.errors import ServiceRefused, TransientError, Verdict
+from parquetry.errors import ServiceRefused, TransientError, Verdict, WorkerLost
 from parquetry.model import DocumentRow, Extraction, Note
 from parquetry.planning.batches import Batch
 from parquetry.planning.costs import Cost, shared, summed, total_usd
-from parquetry.planning.outage import Key, Lost, lost_to
+from parquetry.planning.outage import Key, Lost, Service, lost_to
 from parquetry.planning.report import Work
 from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
 from parquetry.storage.lake.shards import (
@@ -133,7 +133,8 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
     """
-    lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
+    service: Service = "workers" if isinstance(error, WorkerLost) else "embedding"
+    lost = lost_to(service, error) if isinstance(error, TransientError | ServiceRefused) else None
     verdict = verdict_of_failed_batch(batch.number, error, is_outage=lost is not None)
     if lost is not None:
         verdict = replace(verdict, reason=lost.reason)

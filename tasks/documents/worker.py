@@ -89,7 +89,7 @@ class RunWorker:
         self.users = 0
         """batches in work"""
         self.left = monotonic()
-        """when the last batch ended, on the monotonic clock"""
+        """end of the last batch, on the monotonic clock"""
         self._seen: set[str] = set()
         self._told: dict[Purpose, Usage] = {}
         self._lock = threading.Lock()

@@ -90,7 +90,7 @@ class PrefectEngine:
                 future = local.submit(task, {"number": batch.number})
                 return future, future.result
             answer = workers.submit(batch.number, order)
-            return answer, lambda: remote.receive(answer.result())
+            return answer, lambda: remote.receive(workers.answer(answer))
 
         return submit
 

@@ -11,7 +11,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from parquetry.embed.base import Gate
-from parquetry.errors import MissingExtra
+from parquetry.errors import MissingExtra, WorkerLost, first_line
 from parquetry.masked_output import masked_errors
 from parquetry.settings.runner import RunSettings
 from parquetry.settings.sections import Settings, override
@@ -24,6 +24,8 @@ from parquetry.tasks.engine.work_pool import pool_batch
 
 Report = TypeVar("Report")
 Runner = TaskRunner[Any]
+_ENGINES = frozenset({"distributed", "dask", "ray"})
+"""packages whose own errors tell that a worker was lost"""
 
 
 class Workers:
@@ -64,6 +66,20 @@ class Workers:
             )
         given = {"settings": self._settings, "carry_out": self._remote.carry_out}
         return self._runner.submit(remote_batch, {"number": number, "order": order, **given})
+
+    def answer(self, future: PrefectFuture[str]) -> str:
+        """Return the report of a batch.
+
+        Raises:
+            WorkerLost: its workers were lost as often as Dask or Ray tried.
+            ParquetryError: as for the batch.
+        """
+        try:
+            return future.result()
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in _ENGINES:
+                raise WorkerLost("worker-lost", f"{type(error).__name__}: {first_line(error)}") from error
+            raise
 
     def _shared(self, settings: Settings, workers: int) -> Settings:
         """Return the settings for a worker; workers that are started on this machine share its processors."""

@@ -24,7 +24,7 @@ from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
 from tests.workshop import Workshop
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @dataclass

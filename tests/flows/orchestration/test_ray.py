@@ -12,7 +12,7 @@ from parquetry.flows.refresh import run_request
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_corpus_of_workers_of_ray_is_that_of_threads(workshop, prefect_api, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from parquetry.embed.base import no_gate
-from parquetry.errors import SettingsError
+from parquetry.errors import SettingsError, WorkerLost
 from parquetry.flows.pipelines.documents import Request, plan_only, scopes_of_request
 from parquetry.flows.pipelines.pipeline import open_run
 from parquetry.planning.batches import into_batches
@@ -16,7 +16,7 @@ from parquetry.settings.sections import override
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import Answer, Orders
 from parquetry.tasks.documents import worker
-from parquetry.tasks.documents.batch import BatchReport
+from parquetry.tasks.documents.batch import BatchReport, failed_batch
 from parquetry.tasks.documents.remote import check_workers, remote_batches
 from parquetry.tasks.documents.run import DocumentRun
 from tests.workshop import Workshop
@@ -119,6 +119,18 @@ def test_worker_without_the_folder_of_a_source_stops_the_run(workshop):
         workshop.folder.rename(workshop.root / "elsewhere")
         with pytest.raises(SettingsError, match="every worker has to see the folders of the sources"):
             remote.carry_out(order, settings, no_gate)
+
+
+def test_lost_workers_are_named_as_the_cause_and_not_the_embedding_service(workshop):
+    workshop.write("a.md", "Count the boards.")
+    request = Request(workshop.settings)
+    with open_run(DocumentRun, workshop.settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        report = failed_batch(batch, WorkerLost("worker-lost", "flow run batch-0 ended without a report"), run)
+    (row,), (lost,) = report.rows, report.lost.values()
+    assert row.transient
+    assert (row.error or "").startswith("store/worker-lost: flow run batch-0")
+    assert lost.service == "workers"
 
 
 @pytest.mark.parametrize(
