@@ -177,8 +177,13 @@ def _sweep_later() -> None:
 
     thread = threading.Thread(target=sweep, name="idle-runs", daemon=True)
     thread.start()
-    # A thread that is left at the end keeps objects of DuckDB alive, which its binding reports.
-    atexit.register(lambda: (stopped.set(), thread.join()))
+
+    def end() -> None:
+        # A thread that is left at the end keeps objects of DuckDB alive, which its binding reports.
+        stopped.set()
+        thread.join()
+
+    atexit.register(end)
 
 
 def close_idle(seconds: float = 0) -> None:

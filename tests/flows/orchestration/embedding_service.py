@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
@@ -19,14 +19,16 @@ class Service:
     Args:
         together: number of requests that is waited for.
         seconds: longest wait for them.
+        then: called once they are there, before any of them is answered.
     """
 
-    def __init__(self, together: int, seconds: float) -> None:
+    def __init__(self, together: int, seconds: float, then: Callable[[], object] = bool) -> None:
         self.most = 0
         """largest number of requests in work at a time"""
         self.met = threading.Event()
         """set once that number was in work at a time"""
         self._together, self._seconds = together, seconds
+        self._then = then
         self._now = 0
         self._lock = threading.Lock()
 
@@ -34,8 +36,12 @@ class Service:
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
-            if self.most >= self._together:
-                self.met.set()
+            then = self._then if self._now >= self._together else None
+            if then is not None:
+                self._then = bool
+        if then is not None:
+            then()
+            self.met.set()
         self.met.wait(self._seconds)
         with self._lock:
             self._now -= 1

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,18 +91,9 @@ def test_requests_of_all_workers_keep_the_limit_of_the_service(workshop, cluster
 def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop, cluster, prefect_api, tmp_path):
     """A worker is killed while both have a batch in work; the other one does its batch again."""
     write_library(workshop, 12)
-    service = Service(2, seconds=PATIENCE)
+    service = Service(2, seconds=PATIENCE, then=lambda: cluster.processes[-1].send_signal(signal.SIGKILL))
     with serving(workshop, service):
-        address = cluster.wait(2)
-
-        def kill() -> None:
-            if service.met.wait(PATIENCE):
-                cluster.processes[-1].send_signal(signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        report = on_dask(workshop, address)
-        killer.join()
+        report = on_dask(workshop, cluster.wait(2))
         assert service.most == 2, "one worker did everything"
         assert cluster.processes[-1].wait(PATIENCE) == -signal.SIGKILL
         assert report.documents.added == 12

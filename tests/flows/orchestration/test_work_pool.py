@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -85,7 +84,7 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
     for number in range(WORKERS * 2):
         text = f"# Rule {number}\n\nCount the boards {number + 2} times.\n"
         s3_server.client().put_object(Bucket=bucket, Key=f"docs/{number}.md", Body=text.encode())
-    service = Service(WORKERS, PATIENCE)
+    service = Service(WORKERS, PATIENCE, then=lambda: kill_one(deployment))
     with EmbeddingServer(service.answer) as server:
 
         def settings(root: str, **run: str) -> Settings:
@@ -108,11 +107,8 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
             f'[corpus]\nroot = "{root}"\nembedder = "openai:test"\n[extraction]\nworkers = 1\n'
             f'[embedding]\nbase_url = "{server.url}"\napi_key = "key"\ndimension = 8\n'
         )
-        killer = threading.Thread(target=lambda: service.met.wait(PATIENCE) and kill_one(deployment))
-        killer.start()
         request = RefreshRequest(settings(root, task_runner="work-pool"))
         report = run_request(request, Observer(), alone=True)
-        killer.join()
         assert service.most == WORKERS, "not all workers took part"
         assert report.documents.added == WORKERS * 2
         assert not report.documents.failed
