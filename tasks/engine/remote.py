@@ -58,14 +58,15 @@ class Workers:
 
     def submit(self, number: int, order: str) -> PrefectFuture[str]:
         """Have the batch of an order processed, and return a future of its report."""
+        future: PrefectFuture[str]
         if self._run.task_runner == "work-pool":
-            check = self._handler.run.check_cancelled
             place = {"root": self._remote.settings.corpus.root, "deployment": self._run.deployment}
-            return self._runner.submit(
-                pool_batch, {"number": number, "order": order, **place, "check_cancelled": check}
-            )
-        given = {"settings": self._settings, "carry_out": self._remote.carry_out}
-        return self._runner.submit(remote_batch, {"number": number, "order": order, **given})
+            end = {"check_cancelled": self._handler.run.check_cancelled}
+            future = self._runner.submit(pool_batch, {"number": number, "order": order, **place, **end})
+        else:
+            given = {"settings": self._settings, "carry_out": self._remote.carry_out}
+            future = self._runner.submit(remote_batch, {"number": number, "order": order, **given})
+        return future
 
     def answer(self, future: PrefectFuture[str]) -> str:
         """Return the report of a batch.
