@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from parquetry.settings.base import Section
 
-TaskRunnerName = Literal["threads", "dask", "ray", "work-pool"]
+TaskRunnerName = Literal["threads", "dask", "work-pool"]
 
 
 class RunSettings(Section):
@@ -16,15 +16,14 @@ class RunSettings(Section):
 
     task_runner: TaskRunnerName = Field(
         "threads",
-        description="`threads` of the run's own process; workers of `dask` or `ray`; or flow runs in a Prefect "
+        description="`threads` of the run's own process; workers of `dask`; or flow runs in a Prefect "
         "`work-pool`. `refresh.workers` is the number of batches in work at a time.",
     )
     address: str | None = Field(
         None,
         min_length=1,
         examples=["tls://scheduler:8786"],
-        description="Of Dask's scheduler or Ray's head, as `ray://head:10001`; default: workers on this machine, for "
-        "the time of the run.",
+        description="Of Dask's scheduler; default: workers on this machine, for the time of the run.",
     )
     deployment: str = Field(
         "batches/parquetry",
@@ -34,6 +33,6 @@ class RunSettings(Section):
 
     @model_validator(mode="after")
     def _address_is_used(self) -> RunSettings:
-        if self.address is not None and self.task_runner not in ("dask", "ray"):
-            raise ValueError(f'address is for task_runner = "dask" or "ray", and it is "{self.task_runner}"')
+        if self.address is not None and self.task_runner != "dask":
+            raise ValueError(f'address is for task_runner = "dask", and it is "{self.task_runner}"')
         return self

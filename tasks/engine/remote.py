@@ -24,7 +24,7 @@ from parquetry.tasks.engine.work_pool import pool_batch
 
 Report = TypeVar("Report")
 Runner = TaskRunner[Any]
-_ENGINES = frozenset({"distributed", "dask", "ray"})
+_ENGINES = frozenset({"distributed", "dask"})
 """packages whose own errors tell that a worker was lost"""
 
 
@@ -72,7 +72,7 @@ class Workers:
         """Return the report of a batch.
 
         Raises:
-            WorkerLost: its workers were lost as often as Dask or Ray tried.
+            WorkerLost: its workers were lost as often as Dask tried.
             ParquetryError: as for the batch.
         """
         try:
@@ -107,20 +107,9 @@ def _dask(address: str | None, workers: int) -> Runner:
     return DaskTaskRunner(cluster_kwargs=local)
 
 
-def _ray(address: str | None, workers: int) -> Runner:
-    try:
-        import ray  # noqa: F401
-        from prefect_ray import RayTaskRunner
-    except ImportError as error:
-        raise MissingExtra("ray", 'run.task_runner = "ray"') from error
-    local = {"num_cpus": workers, "include_dashboard": False}
-    runner: Runner = RayTaskRunner(address=address, init_kwargs=local if address is None else None)
-    return runner
-
-
 def _threads(_: str | None, workers: int) -> Runner:
     """Return threads that wait for flow runs of a work pool."""
     return ThreadPoolTaskRunner(max_workers=workers)
 
 
-_RUNNERS: dict[str, Callable[[str | None, int], Runner]] = {"dask": _dask, "ray": _ray, "work-pool": _threads}
+_RUNNERS: dict[str, Callable[[str | None, int], Runner]] = {"dask": _dask, "work-pool": _threads}
