@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -22,15 +23,24 @@ from parquetry.flows.pipelines.documents import Request, run_refresh, scopes_of_
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.planning.report import RunReport
+from parquetry.tasks.documents.remote import check_workers
+from parquetry.tasks.engine.base import Engine
 
 _caller: ContextVar[FlowCaller[Request, RunReport] | None] = ContextVar("caller", default=None)
 _EVERYTHING = RefreshParameters()
 _NO_DOCUMENT = ReindexParameters()
+
+
+def _execute(request: Request, engine: Engine, observer: Observer) -> RunReport:
+    check_workers(request.settings)
+    return run_refresh(request, engine, observer)
+
+
 _KIND = FlowKind[Request, RunReport](
     "documents",
     "",
     scopes_of_request,
-    run_refresh,
+    _execute,
     lambda report, request, namespaces: create_artifacts(report, request.kind, namespaces),
 )
 
@@ -66,6 +76,11 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
     return run_in_process(_caller, FlowCaller(request, observer, alone), start)
 
 
+def _run_flow(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
+    """Run the flow of a request; workers of a task runner receive the flow function, which must not name a variable."""
+    return run_flow(_KIND, _caller.get(), parse)
+
+
 @flow(name="refresh", flow_run_name=run_name, validate_parameters=True, persist_result=False)
 def refresh(
     parameters: RefreshParameters = _EVERYTHING, config: str | None = None, corpus: str | None = None
@@ -88,7 +103,7 @@ def refresh(
             rehash=parameters.rehash,
         )
 
-    return run_flow(_KIND, _caller.get(), request)
+    return _run_flow(request)
 
 
 @flow(name="reindex", flow_run_name=run_name, validate_parameters=True, persist_result=False)
@@ -108,4 +123,4 @@ def reindex(
         settings, documents = settings_of_run(config, corpus), tuple(parameters.documents)
         return reindex_request(settings, documents, parameters.namespace, embeddings_only=parameters.embeddings_only)
 
-    return run_flow(_KIND, _caller.get(), request)
+    return _run_flow(request)

@@ -5,6 +5,7 @@ ParquetryError                states the problem, its location and the remedy
 │   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
 │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
 ├── TransientError            may resolve by itself: retried, then failed
+│   └── WorkerLost            a worker of another process or machine ended before its batch did
 ├── SettingsError             the operator has to change something: stops, exit 2
 │   ├── WrongSettings         several mistakes in the settings, each with a line
 │   ├── MissingExtra          an optional package is not installed: names the install line
@@ -98,6 +99,10 @@ class TransientError(ParquetryError):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
+
+
+class WorkerLost(TransientError):
+    """A worker of another process or machine ended before its batch did."""
 
 
 class SettingsError(ParquetryError):

@@ -74,6 +74,7 @@ DOCUMENTS: Mapping[str, str] = {
     "unsupported-encoding": "the reply is encoded in a way that was not asked for",
     "unsupported-type": "documents of this type are not read",
     "vanished": "it was listed but is gone",
+    "worker-lost": "the worker that processed the document ended, several times",
 }
 """reasons of documents, places and calls of services"""
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from parquetry import freed_memory
-from parquetry.embed.base import Accountable, Embedder
+from parquetry.embed.base import Accountable, Embedder, Gate, Limitable, no_gate
 from parquetry.llm.spending import Ledger
 from parquetry.planning.rows import RunStamp
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
 from parquetry.storage import arrow_memory
+from parquetry.storage.files.layout import shard_name
 from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.tasks.batches.texts import TextLane
@@ -54,6 +55,10 @@ class RunContext:
     fetching: Fetching = field(init=False)
     ledger: Ledger = field(init=False)
     """ledger of the costs of services"""
+    gate: Gate = no_gate
+    """limits on requests to embedding services; set before the first of them"""
+    worker: str = ""
+    """mark of this process in the names of its shards; empty in the run's own process"""
     text_lanes: dict[str, TextLane] = field(default_factory=dict)
     """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
     _stored: Stored | None = None
@@ -89,8 +94,15 @@ class RunContext:
             if model.id not in self._vectors:
                 stored = Stored() if stored is None else stored
                 lane = self.text_lanes.get(model.id)
-                self._vectors[model.id] = RunVectors(stored, accounted(model.open(), self.ledger), lane)
+                self._vectors[model.id] = RunVectors(stored, self._limited(accounted(model.open(), self.ledger)), lane)
             return self._vectors[model.id]
+
+    def _limited(self, embedder: Embedder) -> Embedder:
+        return embedder.limited_by(self.gate) if isinstance(embedder, Limitable) else embedder
+
+    def shard_name(self, number: int) -> str:
+        """Return the name of the shards of a batch that this process writes."""
+        return shard_name(self.stamp.run_id, number, self.worker)
 
     def check_cancelled(self) -> None:
         """Raise Cancelled if the run was cancelled."""

@@ -135,7 +135,7 @@ def run_flow(
             one_run_at_a_time(root, held, kind.lock),
             _watcher(caller.observer if caller else Observer(), namespaces, alone=alone) as watcher,
         ):
-            report = kind.execute(request, PrefectEngine(), RunLog(watcher))
+            report = kind.execute(request, PrefectEngine(request.settings.run), RunLog(watcher))
     except Cancelled as stopped:
         return cancelled(caller, stopped)
     except RefusedError as error:

@@ -40,6 +40,7 @@ from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, fa
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading import extracted_metadata
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
+from parquetry.tasks.documents.remote import remote_batches
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
@@ -261,9 +262,10 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         run = self.run
         if self._request.kind == "refresh":
             open_text_lanes(run, plan.estimate)
+        handler = replace(document_batches(run), remote=remote_batches(run))
         for some in rounds(run, batches, collected.reports):
             by_number = {batch.number: batch for batch in some}
-            for report in engine.batches(some, document_batches(run)):
+            for report in engine.batches(some, handler):
                 # Documents of a failed batch, or beyond the budget, may not have been read at all.
                 for change in by_number[report.batch].changes:
                     run.reading.read(change)

@@ -181,6 +181,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
     def _published(self, engine: Engine, started: float) -> tuple[Report, tuple[str, ...]]:
         """Plan, process, publish and record; return the report, and the errors of recording."""
         run = self.run
+        run.gate = engine.gate
         with run:
             try:
                 plan = engine.step("plan", lambda: from_newest(run, self.plan))

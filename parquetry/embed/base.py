@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 Vectors = npt.NDArray[np.float32]
 """float32[n, dimension], each row L2-normalised"""
+Gate = Callable[[str], AbstractContextManager[None]]
+"""host of a service -> permit for one request to it, which may have to be waited for"""
+
+
+def no_gate(_: str) -> AbstractContextManager[None]:
+    """Return a permit without any limit."""
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,15 @@ class Accountable(Protocol):
 
     def accounted_by(self, ledger: Ledger) -> Embedder:
         """Return the same embedder limited to the ledger's budget, and recording every request in it."""
+        ...
+
+
+@runtime_checkable
+class Limitable(Protocol):
+    """Embedder with requests to a service, which may be limited across processes and machines."""
+
+    def limited_by(self, gate: Gate) -> Embedder:
+        """Return the same embedder, each of whose requests needs a permit."""
         ...
 
 

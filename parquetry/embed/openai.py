@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry import ids
-from parquetry.embed.base import SERVICE_WORST, Embedded, Embedder, Vectors, model_id
+from parquetry.embed.base import SERVICE_WORST, Embedded, Embedder, Gate, Vectors, model_id, no_gate
 from parquetry.embed.checks import blank, in_order, same_dimension, unit_rows
 from parquetry.embed.prices import Price, service_price
 from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
@@ -22,6 +22,7 @@ from parquetry.llm.batch_api import BatchService
 from parquetry.llm.calls import Endpoint, RetryPolicy, endpoint, open_client, with_retry
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import excerpt
+from parquetry.net.rate_limiter import host_of
 from parquetry.settings.embedding import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ class OpenAIEmbedder:
         self._client: openai.OpenAI | None = None
         self._unclaimed: dict[str, npt.NDArray[np.float32]] = {}
         self._ledger = Ledger()
+        self._gate: Gate = no_gate
+
+    def limited_by(self, gate: Gate) -> Embedder:
+        """Return the same embedder, each of whose requests needs a permit for the service's host."""
+        limited = copy.copy(self)
+        limited._gate = gate
+        return limited
 
     def accounted_by(self, ledger: Ledger) -> Embedder:
         """Return the same embedder with a ledger of its own; vectors already paid for are shared."""
@@ -271,7 +279,8 @@ class OpenAIEmbedder:
             return json.loads(raw.content)
 
         def one_try() -> tuple[npt.NDArray[np.float32], int]:
-            reply, paid = self._accounted(post, inputs)
+            with self._gate(host_of(self._where.url)):
+                reply, paid = self._accounted(post, inputs)
             return _vectors(reply, len(inputs)), paid
 
         found, paid = with_retry(one_try, self._where, self._patience)

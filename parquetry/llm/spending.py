@@ -25,6 +25,9 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
+
 
 class Ledger:
     """Count the cost of calls by purpose, and refuse a call that would exceed the budget. Thread-safe.

@@ -12,12 +12,14 @@ from parquetry.model import DocumentRow
 from parquetry.planning.diff import SourcePlan
 from parquetry.plural import counted
 
-Service = Literal["embedding", "store", "model"]
-"""embedding: computes vectors; store: holds the documents of a source; model: a language model"""
+Service = Literal["embedding", "store", "model", "workers"]
+"""embedding: computes vectors; store: holds the documents of a source; model: a language model; workers: process
+batches for the run"""
 SERVICES: Mapping[Service, str] = {
     "embedding": "the embedding service",
     "store": "its store",
     "model": "the language model",
+    "workers": "the workers of the run",
 }
 REFUSED = "service-refused"
 """reason for a failure that lasts until the key, the quota or the model's name is corrected"""

@@ -20,6 +20,7 @@ from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.places import anchored
 from parquetry.settings.rerank import RerankSettings
 from parquetry.settings.retention import RetentionSettings
+from parquetry.settings.runner import RunSettings
 from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsSettings
 from parquetry.settings.small_file import read_small
 from parquetry.settings.source import Place, SourceSettings
@@ -164,6 +165,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
     refresh: RefreshSettings = Field(default_factory=RefreshSettings)
+    run: RunSettings = Field(default_factory=RunSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
     batch_api: BatchApiSettings = Field(default_factory=BatchApiSettings)
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)

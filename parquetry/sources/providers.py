@@ -35,6 +35,8 @@ _OTHERS = "parquetry.sources.filesystem:open_filesystem"
 """provider for every other scheme that fsspec supports"""
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "youtu.be"})
 """hosts with video pages"""
+_IN_ONE_PROCESS = frozenset({"http", "https", "youtube"})
+"""kinds that keep what they read while listing, and pace their requests to each host in the memory of one process"""
 _SELECTS = frozenset({"file", "http", "https"})
 """kinds with a provider that applies the globs itself"""
 
@@ -60,6 +62,11 @@ def open_place(place: Place) -> Source:
     if kind not in _SELECTS:
         source = SelectedSource(source, Selection(place.include, place.exclude))
     return ArchivedSource(source, Selection((), place.exclude)) if archives else source
+
+
+def is_read_anywhere(uri: str) -> bool:
+    """Return True if the documents of a place can be fetched by another process than the one that listed them."""
+    return kind_of(uri) not in _IN_ONE_PROCESS
 
 
 def _instead(kind: str) -> str:

@@ -50,6 +50,9 @@ LOG = "_delta_log"
 BATCHES = "batches"
 """name of the folder with the record of batches at services"""
 
+ORDERS = "orders"
+"""name of the folder of orders for workers of a work pool"""
+
 INDEX = "index"
 """name of the folder of the search index"""
 STAGING = "staging"
@@ -111,6 +114,15 @@ class Layout:
         return posixpath.join(self.root, BATCHES)
 
     @property
+    def orders(self) -> str:
+        """Folder of orders for workers of a work pool."""
+        return posixpath.join(self.root, ORDERS)
+
+    def order(self, name: str) -> str:
+        """Path of an order, or of its answer."""
+        return posixpath.join(self.orders, f"{name}.json")
+
+    @property
     def staging(self) -> str:
         """Folder in which commits to local tables are tested before they take effect."""
         return posixpath.join(self.root, STAGING)
@@ -149,9 +161,16 @@ def layout_of(root: str) -> Layout:
     return Layout(f"{SCHEMES[scheme]}://{'/'.join(names)}")
 
 
-def shard_name(run_id: str, batch: int) -> str:
-    """Return the name of the shard that one batch of a run writes, unique to it."""
-    return f"{run_id}-{batch:05d}.parquet"
+def shard_name(run_id: str, batch: int, worker: str = "") -> str:
+    """Return the name of the shard that one batch of a run writes, unique to it.
+
+    Args:
+        run_id: id of the run.
+        batch: number of the batch.
+        worker: mark of the process that writes it; empty for the run's own. A batch whose worker seems lost is given
+            to another, and the first may still write.
+    """
+    return f"{run_id}-{batch:05d}{worker and f'-{worker}'}.parquet"
 
 
 def batch_shard_name(run_id: str, number: int, part: int) -> str:

@@ -16,7 +16,7 @@ from parquetry.model import TRANSCRIPTS_TYPE, Chunk, DocumentRow
 from parquetry.sources.registry import PublishedSource
 from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Table
+from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
@@ -133,6 +133,14 @@ def published_sources(root: str) -> list[PublishedSource]:
         filesystem_at(snapshot.layout.root).attach(connection)
         found = tuples(connection, f"SELECT DISTINCT namespace, source, {sessions} FROM ({current}) ORDER BY ALL")
     return [PublishedSource(space, name, "sessions" if chats else "documents") for space, name, chats in found]
+
+
+def chunk_shards(layout: Layout, run_id: str) -> list[str]:
+    """Return the chunk shards that the processes of a run have written so far, registered or not."""
+    names = (entry.name for entry in filesystem_at(layout.root).entries(layout.table("chunks")))
+    return [
+        layout.shard("chunks", name) for name in names if name.startswith(f"{run_id}-") and name.endswith(".parquet")
+    ]
 
 
 def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
@@ -254,6 +262,12 @@ class Stored:
         """
         self._trust["chunks"].add(file)
         self._added.update((_beginning(key), file) for key in text_hashes)
+
+    def add_shard(self, file: str) -> None:
+        """Add a chunk shard that another process of the run has written, as `add_chunks` does."""
+        with self._cursor(file) as cursor, reading():
+            found = tuples(cursor, f"SELECT text_hash FROM read_parquet({sql_list([file])})")
+        self.add_chunks(file, (key for (key,) in found))
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
         """Return the stored vectors of texts that were embedded before.

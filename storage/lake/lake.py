@@ -150,8 +150,8 @@ class Lake:
         """True if the tables exist."""
         return not self._to_make or self.exists(self.layout.root)
 
-    def _make(self) -> None:
-        """Create the tables of a new corpus before its first commit."""
+    def make(self) -> None:
+        """Create the tables of a new corpus now: before its first commit, or before other processes open it."""
         with self._lock:
             if self._to_make:
                 self._create()
@@ -321,7 +321,7 @@ class Lake:
 
         self._check_store()
         with _translated(f"publishing to {self.layout.root} failed, nothing was published"):
-            self._make()
+            self.make()
             table = self._table("documents", base.version)
             keys = {namespace: f"ns:{namespace}" for namespace in sorted(namespaces)}
             sequences = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
@@ -375,7 +375,7 @@ class Lake:
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
-            self._make()
+            self.make()
             commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
 
     def history(self, limit: int | None = None) -> list[Publish]:

@@ -11,14 +11,13 @@ import numpy as np
 
 from parquetry import ids
 from parquetry.embed.base import Vectors
-from parquetry.errors import ServiceRefused, TransientError, Verdict
+from parquetry.errors import ServiceRefused, TransientError, Verdict, WorkerLost
 from parquetry.model import DocumentRow, Extraction, Note
 from parquetry.planning.batches import Batch
 from parquetry.planning.costs import Cost, shared, summed, total_usd
-from parquetry.planning.outage import Key, Lost, lost_to
+from parquetry.planning.outage import Key, Lost, Service, lost_to
 from parquetry.planning.report import Work
 from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
-from parquetry.storage.files.layout import shard_name
 from parquetry.storage.lake.shards import (
     RevisionChunks,
     Shard,
@@ -104,7 +103,7 @@ def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
         with stats.stage("store"):
             shards, rows = _store(batch, good, embedded, model, run)
             if stats.notes:
-                name = shard_name(run.stamp.run_id, batch.number)
+                name = run.shard_name(batch.number)
                 shards = (*shards, write_notes(run.lake.layout, name, stats.notes, run.stamp))
     nothing = [document for document in documents if document.prepared is None and document.held is None]
     rows.extend(_refused_rows(nothing, run))
@@ -134,7 +133,8 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
     """
-    lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
+    service: Service = "workers" if isinstance(error, WorkerLost) else "embedding"
+    lost = lost_to(service, error) if isinstance(error, TransientError | ServiceRefused) else None
     verdict = verdict_of_failed_batch(batch.number, error, is_outage=lost is not None)
     if lost is not None:
         verdict = replace(verdict, reason=lost.reason)
@@ -260,7 +260,7 @@ def _store(
         texts.append(stored_text(revision.revision, _prepared(document).extraction, with_metadata=handed_in))
         rows.append(_processed_row(document, revision, model, run))
         rows.extend(origin_removed(document.change, run.stamp))
-    name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
+    name, layout = run.shard_name(batch.number), run.lake.layout
     chunks = write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors)
     shards = (write_texts(layout, name, texts, model.id, np.array(means, np.float32)), chunks) if texts else (chunks,)
     keys = (key for revision in embedded.revisions for key in revision.text_hashes)

@@ -65,6 +65,16 @@ class Fetching:
         """Return the service that a source's documents are read from; empty for this machine."""
         return self._places[namespace, source].host
 
+    def add(self, key: tuple[str, str], source: Source, scope: Scope) -> None:
+        """Add a source that the run opens later.
+
+        Args:
+            key: namespace and name.
+            source: the source.
+            scope: its settings.
+        """
+        self._places[key] = _place(key[1], source, scope)
+
     def start(self, namespace: str, source: str, function: Callable[[], None]) -> Future[None]:
         """Run a function for a document: immediately for this machine, otherwise in a thread of its service."""
         host = self.host(namespace, source)

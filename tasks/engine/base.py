@@ -10,7 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
+from parquetry.embed.base import Gate, no_gate
 from parquetry.errors import DiskFull, ParquetryError, Verdict, classify
+from parquetry.settings.sections import Settings
 from parquetry.tasks.engine.retries import Retries, may_pass
 from parquetry.threads import threads_of
 
@@ -57,6 +59,20 @@ Report = TypeVar("Report")
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteBatches(Generic[Work, Report]):
+    """The functions that have batches of one kind processed by other processes, with JSON between them."""
+
+    settings: Settings
+    """settings of the run"""
+    order: Callable[[Work], str | None]
+    """returns what another process needs to process a batch; None for a batch that only the run's own can process"""
+    carry_out: Callable[[str, Settings, Gate], str]
+    """processes the batch of an order in another process, and returns its report; a function of a module"""
+    receive: Callable[[str], Report]
+    """returns the report of a batch, and adds what it did to the counts of the run"""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchHandler(Generic[Work, Report]):
     """The functions that handle batches of one kind."""
 
@@ -67,10 +83,17 @@ class BatchHandler(Generic[Work, Report]):
     concurrency: int
     """concurrent batches of one service"""
     run: RunLike
+    remote: RemoteBatches[Work, Report] | None = None
+    """None for batches that only the run's own process can process"""
 
 
 class Engine(Protocol):
     """An engine that runs the parts of a run."""
+
+    @property
+    def gate(self) -> Gate:
+        """The limits on requests to services."""
+        ...
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         """Run one part by itself, under a name for logs."""
@@ -138,6 +161,8 @@ def verdict_of_failed_batch(number: int, error: Exception, *, is_outage: bool = 
 
 class DirectEngine:
     """Run everything in threads of this process, without a service."""
+
+    gate: Gate = staticmethod(no_gate)
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
         return function()

@@ -48,7 +48,7 @@ class ReadingProcess(context.ForkServerProcess if _FORKS else context.SpawnProce
     """A process that does not import the program that started it."""
 
     def start(self) -> None:
-        with _program_hidden():
+        with _program_hidden(), _children_allowed():
             super().start()
 
 
@@ -74,6 +74,21 @@ def _program_hidden() -> Iterator[None]:
             yield
         finally:
             spawn.get_preparation_data = tell
+
+
+@contextmanager
+def _children_allowed() -> Iterator[None]:
+    """Start a process from a daemonic one, such as a worker of Dask.
+
+    `multiprocessing` forbids this, because such children would outlive a killed parent; these end with it.
+    """
+    configuration: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    daemon = configuration.pop("daemon", None)
+    try:
+        yield
+    finally:
+        if daemon is not None:
+            configuration["daemon"] = daemon
 
 
 def reading_context(preloaded: str) -> context.BaseContext:

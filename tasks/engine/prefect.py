@@ -9,37 +9,37 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from httpx import HTTPError
-from prefect import get_run_logger, task
-from prefect.cache_policies import NO_CACHE
+from prefect import get_run_logger
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
-from prefect.futures import PrefectConcurrentFuture
+from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
-from prefect.tasks import Task, exponential_backoff
+from prefect.tasks import Task
 
+from parquetry.embed.base import Gate
 from parquetry.masked_output import masked_errors
-from parquetry.tasks.engine.base import ATTEMPTS, BatchHandler, Cancelled, HostQueues, Report, Work
-from parquetry.tasks.engine.retries import may_pass
+from parquetry.settings.runner import RunSettings
+from parquetry.tasks.engine.base import BatchHandler, Cancelled, HostQueues, Report, Work
+from parquetry.tasks.engine.gate import PrefectGate
+from parquetry.tasks.engine.remote import Workers
+from parquetry.tasks.engine.task_retries import batch_task
 
 Result = TypeVar("Result")
 POLL_SECONDS = 2.0
 """seconds between two queries of the API for a cancellation"""
-FIRST_DELAY_SECONDS = 1.0
-"""seconds before the first retry of a batch; doubled before each further one, and up to twice that with jitter"""
-
-
-def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
-    """True if a retry of a failed batch may succeed."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, BaseException) and may_pass(error)
 
 
 class PrefectEngine:
-    """Run the steps of a flow run; use inside a flow."""
+    """Run the steps of a flow run; use inside a flow.
 
-    def __init__(self) -> None:
+    Args:
+        settings: the processes that batches run in.
+    """
+
+    def __init__(self, settings: RunSettings | None = None) -> None:
+        self._settings = settings or RunSettings()
         self._asked = monotonic()
+        self.gate: Gate = PrefectGate()
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         get_run_logger().debug("step %s", name)
@@ -47,34 +47,52 @@ class PrefectEngine:
         return function()
 
     def batches(self, batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Iterator[Report]:
-        """Run one task for each batch; only their numbers and reports cross the task's edge."""
+        """Run one task for each batch; only their numbers, orders and reports cross the task's edge."""
         if not batches:
             return
-        task = _batch_task(batches, handler)
         queues = HostQueues(batches, handler.concurrency)
-        runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=queues.threads)
-        finished: SimpleQueue[tuple[Work, PrefectConcurrentFuture[Report]]] = SimpleQueue()
+        finished: SimpleQueue[tuple[Work, Callable[[], Report]]] = SimpleQueue()
+        with ExitStack() as runners, ExitStack() as unfinished:
+            submit = self._submitter(batches, handler, queues.threads, runners)
 
-        def submit(batch: Work) -> None:
-            future = threads.submit(task, {"number": batch.number})
-            future.add_done_callback(lambda _: finished.put((batch, future)))
+            def start(batch: Work) -> None:
+                future, result = submit(batch)
+                future.add_done_callback(lambda _: finished.put((batch, result)))
 
-        with runner as threads, ExitStack() as unfinished:
             # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
             unfinished.callback(handler.run.cancelled.set)
             for batch in queues.first():
-                submit(batch)
+                start(batch)
             for _ in batches:
-                batch, future = self._next(finished)
+                batch, result = self._next(finished)
                 for each in queues.after(batch):
-                    submit(each)
+                    start(each)
                 try:
-                    report = future.result()
+                    report = result()
                 except Exception as error:  # noqa: BLE001 - the edge of a batch, after Prefect's retries
                     report = handler.failed(batch, error)
                 yield report
                 self._stop_if_cancelled_lately()
             unfinished.pop_all()
+
+    def _submitter(
+        self, batches: Sequence[Work], handler: BatchHandler[Work, Report], threads: int, runners: ExitStack
+    ) -> Callable[[Work], tuple[PrefectFuture[Any], Callable[[], Report]]]:
+        """Open the task runners, and return what submits a batch to one, as a future and a function for its report."""
+        task = _batch_task(batches, handler)
+        local: ThreadPoolTaskRunner[Report] = runners.enter_context(ThreadPoolTaskRunner(max_workers=threads))
+        remote = handler.remote
+        workers = Workers(self._settings, handler, remote, runners) if remote else None
+
+        def submit(batch: Work) -> tuple[PrefectFuture[Any], Callable[[], Report]]:
+            order = remote.order(batch) if remote and workers else None
+            if remote is None or workers is None or order is None:
+                future = local.submit(task, {"number": batch.number})
+                return future, future.result
+            answer = workers.submit(batch.number, order)
+            return answer, lambda: remote.receive(workers.answer(answer))
+
+        return submit
 
     def _next(self, finished: SimpleQueue[Result]) -> Result:
         """Return the next finished batch; raise Cancelled soon after the flow run was cancelled."""
@@ -95,17 +113,7 @@ def _batch_task(batches: Sequence[Work], handler: BatchHandler[Work, Report]) ->
     run = handler.run
     begun: set[int] = set()
 
-    @task(
-        name="batch",
-        task_run_name="batch-{number}",
-        tags=["parquetry"],
-        retries=ATTEMPTS - 1,
-        retry_delay_seconds=exponential_backoff(backoff_factor=FIRST_DELAY_SECONDS),
-        retry_jitter_factor=1,
-        retry_condition_fn=retry_transient,
-        cache_policy=NO_CACHE,
-        persist_result=False,
-    )
+    @batch_task
     def batch(number: int) -> Report:
         run.check_cancelled()
         if number in begun:

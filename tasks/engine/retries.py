@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from parquetry.errors import classify
@@ -34,6 +35,15 @@ def may_pass(error: BaseException) -> bool:
 def may_pass_soon(error: BaseException) -> bool:
     """True if a retry within seconds may succeed."""
     return may_pass(error) and not isinstance(error, _LASTING)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryCount:
+    """Number of retries at a place for a reason."""
+
+    place: str
+    reason: str
+    count: int
 
 
 class Retries:
@@ -97,6 +107,19 @@ class Retries:
         """Count a retry."""
         with self._lock:
             self._repeated[place, reason] += 1
+
+    def take(self) -> tuple[RetryCount, ...]:
+        """Return the counts, and begin anew."""
+        with self._lock:
+            taken = tuple(RetryCount(*key, count) for key, count in self._repeated.items())
+            self._repeated.clear()
+            return taken
+
+    def add(self, counts: Iterable[RetryCount]) -> None:
+        """Add the retries of another process."""
+        with self._lock:
+            for each in counts:
+                self._repeated[each.place, each.reason] += each.count
 
     @property
     def total(self) -> int:

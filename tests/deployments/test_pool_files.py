@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from parquetry.flows.orchestration.server import HEARTBEAT, HEARTBEAT_SECONDS, LASTING
+from parquetry.settings.runner import RunSettings
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +63,10 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
             assert found.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
             assert found.concurrency_options.collision_strategy == ("CANCEL_NEW" if name in nights else "ENQUEUE")
             assert [schedule.schedule.cron for schedule in found.schedules] == nights.get(name, [])
+        shared = client.read_deployment_by_name(RunSettings().deployment)
+        assert shared.work_pool_name == "documents"
+        assert shared.entrypoint == "parquetry.flows.batches.batches"
+        assert shared.global_concurrency_limit is None, "batches of a run are processed at the same time"
 
 
 def test_entrypoints_are_flows_of_that_name():

@@ -22,6 +22,7 @@ from parquetry.sources import providers
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.documents import reading_progress
 from parquetry.tasks.engine import prefect as prefect_engine
+from parquetry.tasks.engine import task_retries
 from parquetry.tasks.engine.base import Cancelled
 from tests import shelf_source
 from tests.opened_files import opened_in
@@ -33,7 +34,7 @@ from tests.shelf_source import SHELVES, ShelfSource
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Retry at once, and check for cancellation after every batch."""
-    monkeypatch.setattr(prefect_engine, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(task_retries, "FIRST_DELAY_SECONDS", 0.01)
     monkeypatch.setattr(prefect_engine, "POLL_SECONDS", 0.05)
 
 

@@ -1,0 +1,106 @@
+"""Batches of a flow run on workers of Dask, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed")
+
+from parquetry.flows.pipelines.documents import Request as RefreshRequest
+from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.refresh import run_request
+from parquetry.planning.report import RunReport
+from parquetry.tasks.engine.gate import limit_of_embedding
+from tests.flows.orchestration.corpora import content_of
+from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
+from tests.workshop import Workshop
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@dataclass
+class Cluster:
+    """A scheduler of Dask, and workers that are started one by one."""
+
+    folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, program: str, *arguments: str) -> None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        command = [sys.executable, "-m", "distributed.cli.dask_" + program, "--no-dashboard"]
+        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
+            place = ["--scheduler-file", str(self.folder / "scheduler.json")]
+            self.processes.append(
+                subprocess.Popen([*command, *place, *arguments], stdout=log, stderr=log, env=environment)
+            )
+
+    def wait(self, workers: int) -> str:
+        """Wait for the workers, and return the scheduler's address."""
+        from distributed import Client
+
+        with Client(scheduler_file=str(self.folder / "scheduler.json"), timeout=PATIENCE) as client:
+            client.wait_for_workers(workers, timeout=PATIENCE)
+            address: str = client.scheduler.address
+            return address
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("dask"))
+    cluster.start("scheduler", "--host", "127.0.0.1", "--port", "0")
+    try:
+        for _ in range(2):
+            cluster.start("worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--death-timeout", "300")
+        yield cluster
+    finally:
+        for process in cluster.processes:
+            process.kill()
+            process.wait()
+
+
+def on_dask(workshop: Workshop, address: str) -> RunReport:
+    workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
+    workshop.sections["run"] = {"task_runner": "dask", "address": address}
+    return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+
+
+def test_requests_of_all_workers_keep_the_limit_of_the_service(workshop, cluster, prefect_api):
+    """Two workers would ask at the same time; a limit of one slot holds for both."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+
+    write_library(workshop, 8)
+    service = Service(2, seconds=1)
+    with serving(workshop, service) as server, get_client(sync_client=True) as client:
+        limit = GlobalConcurrencyLimitCreate(name=limit_of_embedding(server.url), limit=1)
+        client.create_global_concurrency_limit(limit)
+        report = on_dask(workshop, cluster.wait(2))
+        assert report.documents.added == 8
+        assert len(server.requests) == 4
+        assert service.most == 1
+
+
+def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop, cluster, prefect_api, tmp_path):
+    """A worker is killed while both have a batch in work; the other one does its batch again."""
+    write_library(workshop, 12)
+    service = Service(2, seconds=PATIENCE, then=lambda: cluster.processes[-1].send_signal(signal.SIGKILL))
+    with serving(workshop, service):
+        report = on_dask(workshop, cluster.wait(2))
+        assert service.most == 2, "one worker did everything"
+        assert cluster.processes[-1].wait(PATIENCE) == -signal.SIGKILL
+        assert report.documents.added == 12
+        assert not report.documents.failed
+        assert report.work.tokens > 0
+        distributed = content_of(workshop.settings.corpus.root)
+        workshop.sections |= {"run": {}, "corpus": {"embedder": "openai:test", "root": str(tmp_path / "threads")}}
+        workshop.refresh()
+        assert distributed == content_of(workshop.settings.corpus.root)
+        assert [len(rows) for rows in distributed.values()] == [12, 12, 12]

@@ -1,0 +1,161 @@
+"""Orders and reports between a run and the workers of other processes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from parquetry.embed.base import no_gate
+from parquetry.errors import SettingsError, WorkerLost
+from parquetry.flows.pipelines.documents import Request, plan_only, scopes_of_request
+from parquetry.flows.pipelines.pipeline import open_run
+from parquetry.planning.batches import into_batches
+from parquetry.settings.sections import override
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.lake.orders import Answer, Orders
+from parquetry.tasks.documents import worker
+from parquetry.tasks.documents.batch import BatchReport, failed_batch
+from parquetry.tasks.documents.remote import check_workers, remote_batches
+from parquetry.tasks.documents.run import DocumentRun
+from tests.workshop import Workshop
+
+DASK = {"run": {"task_runner": "dask"}}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """End the extraction processes of the runs of a test."""
+    yield
+    worker.close_idle()
+
+
+def exchange(workshop: Workshop) -> tuple[str, str, BatchReport, DocumentRun]:
+    """Return the order and the answer of the only batch of a refresh, and what its run takes from the answer."""
+    settings = override(workshop.settings, DASK)
+    request = Request(settings)
+    with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        remote = remote_batches(run)
+        assert remote is not None
+        order = remote.order(batch)
+        assert order is not None
+        answer = remote.carry_out(order, remote.settings, no_gate)
+        return order, answer, remote.receive(answer), run
+
+
+def test_neither_order_nor_report_grows_with_the_text(tmp_path):
+    """Only counts and rows come back: a document forty times as long changes some digits of them."""
+    sizes = []
+    for length in (10, 400):
+        workshop = Workshop(tmp_path / str(length))
+        for number in range(3):
+            text = "".join(f"Board {each} of {number} is planed on both sides.\n\n" for each in range(length))
+            workshop.write(f"{number}.md", text)
+        order, answer, report, _ = exchange(workshop)
+        assert sum(row.characters for row in report.rows) > length * 100
+        assert report.work.chunks_written >= 3
+        assert "planed" not in order + answer
+        sizes.append((len(order), len(answer)))
+    # The names of the two folders differ, and numbers have more digits.
+    assert sizes[1][0] - sizes[0][0] < 100
+    assert sizes[1][1] - sizes[0][1] < 100
+
+
+def test_shards_of_a_worker_have_a_mark_of_their_own(workshop):
+    """A worker that seemed lost may still write while another does its batch again."""
+    workshop.write("a.md", "Count the boards.")
+    _, _, report, run = exchange(workshop)
+    first = {shard.name for shard in report.shards}
+    worker.close_idle()
+    _, answer, again, _ = exchange(workshop)
+    assert all(name.startswith(run.stamp.run_id) for name in first)
+    assert first.isdisjoint({shard.name for shard in again.shards})
+    assert "Count" not in answer
+    assert again.rows[0].chunks == 1
+    assert again.work.chunks_reused == 1, "the vector that the lost worker had stored"
+
+
+def test_batches_of_web_sources_stay_with_the_run(workshop):
+    workshop.write("a.md", "Count the boards.")
+    settings = override(workshop.settings, DASK)
+    request = Request(settings)
+    with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        scope = run.scopes["default", "docs"]
+        web = replace(scope, settings=scope.settings.model_copy(update={"uri": "https://example.org/"}))
+        run.scopes = {("default", "docs"): web}
+        remote = remote_batches(run)
+        assert remote is not None
+        assert remote.order(batch) is None
+
+
+def test_worker_with_other_settings_of_the_model_stops_the_run(workshop):
+    workshop.write("a.md", "Count the boards.")
+    settings = override(workshop.settings, DASK)
+    request = Request(settings)
+    with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        remote = remote_batches(run)
+        assert remote is not None
+        order = remote.order(batch)
+        assert order is not None
+        with pytest.raises(SettingsError, match="give every worker the same version"):
+            remote.carry_out(order, override(settings, {"chunking": {"size": 300}}), no_gate)
+
+
+def test_worker_without_the_folder_of_a_source_stops_the_run(workshop):
+    """Documents that it cannot see would otherwise be taken for vanished ones."""
+    workshop.write("a.md", "Count the boards.")
+    settings = override(workshop.settings, DASK)
+    request = Request(settings)
+    with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        remote = remote_batches(run)
+        assert remote is not None
+        order = remote.order(batch)
+        assert order is not None
+        workshop.folder.rename(workshop.root / "elsewhere")
+        with pytest.raises(SettingsError, match="every worker has to see the folders of the sources"):
+            remote.carry_out(order, settings, no_gate)
+
+
+def test_lost_workers_are_named_as_the_cause_and_not_the_embedding_service(workshop):
+    workshop.write("a.md", "Count the boards.")
+    request = Request(workshop.settings)
+    with open_run(DocumentRun, workshop.settings, scopes_of_request(request), "refresh") as run:
+        (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
+        report = failed_batch(batch, WorkerLost("worker-lost", "flow run batch-0 ended without a report"), run)
+    (row,), (lost,) = report.rows, report.lost.values()
+    assert row.transient
+    assert (row.error or "").startswith("store/worker-lost: flow run batch-0")
+    assert lost.service == "workers"
+
+
+@pytest.mark.parametrize(
+    ("section", "values"), [("refresh", {"budget_usd": 1.0}), ("batch_api", {"embedding": "always"})]
+)
+def test_what_one_process_enforces_is_refused_with_several(workshop, section, values):
+    settings = override(workshop.settings, {**DASK, section: values})
+    with pytest.raises(SettingsError, match=r'run\.task_runner is\s+"dask"'):
+        check_workers(settings)
+    check_workers(override(settings, {"run": {"task_runner": "threads"}}))
+
+
+def test_orders_in_the_corpus_are_answered_and_deleted(tmp_path):
+    orders = Orders(layout_of(str(tmp_path)))
+    name = orders.place('{"batch": 1}')
+    assert orders.read(name) == '{"batch": 1}'
+    assert orders.answer_to(name) is None
+    orders.answer(name, Answer(stop="no such folder"))
+    assert orders.answer_to(name) == Answer(stop="no such folder")
+    old = tmp_path / "orders" / "20200101T000000-0011223344556677.json"
+    old.write_text("{}")
+    orders.delete_abandoned()
+    assert not old.exists()
+    assert orders.read(name)
+    orders.delete(name)
+    assert json.dumps([each.name for each in (tmp_path / "orders").iterdir()]) == "[]"
+    with pytest.raises(SettingsError, match="the same corpus"):
+        orders.read(name)
