@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from time import perf_counter
 
 from parquetry.embed.registry import load_ahead
@@ -54,6 +55,8 @@ from parquetry.waiting import Teller
 
 _MUCH_READ = 4_000_000
 """bytes of documents after which a run gives memory back before it publishes, which takes a tenth of a second"""
+_AT_A_TIME = 1000
+"""changes without work that are in memory at once"""
 _MANY_ROWS = 5000
 """rows after which it does so as well"""
 
@@ -238,16 +241,12 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         )
         observer.planned(plan, batches)
         if batches:
-            self._open_ahead({change.namespace for batch in batches for change in batch.changes})
+            # All documents of a batch have the same embedder.
+            self._open_ahead({batch.changes[0].namespace for batch in batches})
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected(run.rows)
-        kept = [change for change in plan.changes if change.effort == "row"]
-        extracted = extracted_metadata(run, kept)
-        for change in kept:
-            own = extracted.get(change.base.revision) if change.base else None
-            collected.rows.extend(rows_without_work(change, run.stamp, own))
-            run.reading.read(change)
+        self._keep_rows(plan, collected)
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
             for report in self._reports(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))
@@ -257,6 +256,17 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         if read >= _MUCH_READ or len(run.rows) >= _MANY_ROWS:
             run.give_memory_back()
         return collected
+
+    def _keep_rows(self, plan: RefreshPlan, collected: _Collected) -> None:
+        """Collect the rows of documents that need nothing else, a few at a time."""
+        run = self.run
+        kept = (change for change in plan.changes if change.effort == "row")
+        while some := list(islice(kept, _AT_A_TIME)):
+            extracted = extracted_metadata(run, some)
+            for change in some:
+                own = extracted.get(change.base.revision) if change.base else None
+                collected.rows.extend(rows_without_work(change, run.stamp, own))
+                run.reading.read(change)
 
     def _reports(
         self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine
