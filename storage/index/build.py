@@ -13,8 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
@@ -339,7 +337,7 @@ def _codes(connection: Connection, space: int, first: int) -> None:
         codes = signatures_of(vectors)
         words = {name: pa.array(codes[:, i]) for i, name in enumerate(signature_columns(vectors.shape[1]))}
         # The transaction keeps what it reads until its end: copies, which do not refer to the vectors beside them.
-        numbers = {name: pa.array(np.array(rows.column(name))) for name in ("chunk", "doc")}
+        numbers = {name: pa.array(rows.column(name).to_numpy().copy()) for name in ("chunk", "doc")}
         batch = pa.table({**numbers, **words})
         connection.register("batch", batch)
         connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
