@@ -87,22 +87,20 @@ class ListedItems:
         places = np.frombuffer(self._places, np.int64)[events] if len(events) else events
         _, inverse, counts = np.unique(digests, return_inverse=True, return_counts=True)
         is_plain = (counts[inverse] == 1) & (places != _DROPPED)
-        plain = events[is_plain]
-        if len(plain) == len(events):
+        plain, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+        if not len(others):
             return events
         first: dict[bytes, int] = {}
         last: dict[bytes, int] = {}
-        for event, digest, place in zip(
-            events[~is_plain].tolist(), digests[~is_plain].tolist(), places[~is_plain].tolist(), strict=True
-        ):
+        for at, digest, place in zip(others.tolist(), digests[others].tolist(), places[others].tolist(), strict=True):
             if place == _DROPPED:
                 first.pop(digest, None)
             else:
-                first.setdefault(digest, event)
-                last[digest] = event
+                first.setdefault(digest, at)
+                last[digest] = at
         began = np.concatenate([plain, np.array(list(first.values()), np.int64)])
         counted = np.concatenate([plain, np.array([last[digest] for digest in first], np.int64)])
-        kept: Events = counted[np.argsort(began, kind="stable")]
+        kept: Events = events[counted[np.argsort(began, kind="stable")]]
         return kept
 
     def _chosen(self, events: Events) -> Sequence[Item]:
