@@ -91,6 +91,6 @@ def packed(record: object) -> bytes:
     return content.getvalue()
 
 
-def unpacked(content: bytes) -> Any:
+def unpacked(content: bytes | memoryview) -> Any:
     """Return what `packed` received. Only for contents that this process wrote into a file that only it can open."""
     return pickle.loads(content)  # noqa: S301

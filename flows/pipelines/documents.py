@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from time import perf_counter
 
 from parquetry.embed.registry import load_ahead
@@ -23,7 +22,6 @@ from parquetry.planning.diff import Reindex
 from parquetry.planning.match import named
 from parquetry.planning.outage import needs_of, outages
 from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
-from parquetry.planning.rows import rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import PublishedSource, Scope, has_sources, scope_of_source, scopes_of
@@ -43,8 +41,8 @@ from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
-from parquetry.tasks.documents.reading import extracted_metadata
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
+from parquetry.tasks.documents.row_changes import rows_of_changes
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
@@ -55,8 +53,6 @@ from parquetry.waiting import Teller
 
 _MUCH_READ = 4_000_000
 """bytes of documents after which a run gives memory back before it publishes, which takes a tenth of a second"""
-_AT_A_TIME = 1000
-"""changes without work that are in memory at once"""
 _MANY_ROWS = 5000
 """rows after which it does so as well"""
 
@@ -246,7 +242,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected(run.rows)
-        self._keep_rows(plan, collected)
+        collected.rows.extend(rows_of_changes(plan.changes, run))
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
             for report in self._reports(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))
@@ -256,17 +252,6 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         if read >= _MUCH_READ or len(run.rows) >= _MANY_ROWS:
             run.give_memory_back()
         return collected
-
-    def _keep_rows(self, plan: RefreshPlan, collected: _Collected) -> None:
-        """Collect the rows of documents that need nothing else, a few at a time."""
-        run = self.run
-        kept = (change for change in plan.changes if change.effort == "row")
-        while some := list(islice(kept, _AT_A_TIME)):
-            extracted = extracted_metadata(run, some)
-            for change in some:
-                own = extracted.get(change.base.revision) if change.base else None
-                collected.rows.extend(rows_without_work(change, run.stamp, own))
-                run.reading.read(change)
 
     def _reports(
         self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine

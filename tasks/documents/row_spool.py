@@ -30,11 +30,11 @@ class RowSpool(Collection[DocumentRow]):
         Raises:
             OSError: the disk with temporary files is full.
         """
-        before = len(self._latest)
-        self._latest.extend(rows)
-        self._count += len(self._latest) - before
-        if len(self._latest) >= IN_MEMORY:
-            self._write()
+        for row in rows:
+            self._latest.append(row)
+            self._count += 1
+            if len(self._latest) >= IN_MEMORY:
+                self._write()
 
     def _write(self) -> None:
         content = packed(self._latest)

@@ -1,4 +1,4 @@
-"""What a refresh writes follows the change, not the corpus."""
+"""Bytes and files that a refresh writes follow the change, not the corpus."""
 
 import random
 from pathlib import Path
