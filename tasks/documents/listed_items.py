@@ -11,7 +11,7 @@ import numpy.typing as npt
 from parquetry import ids
 from parquetry.model import Item
 from parquetry.planning.views import picked
-from parquetry.tasks.documents.spooled import IN_MEMORY, Spooled
+from parquetry.tasks.documents.spooled import IN_MEMORY, SpooledRecords
 
 Events = npt.NDArray[np.int64]
 """numbers of events, in their order"""
@@ -29,7 +29,7 @@ class ListedItems:
 
     def __init__(self) -> None:
         self._few: list[Item] = []
-        self._file: Spooled[Item] | None = None
+        self._file: SpooledRecords[Item] | None = None
         self._digests = bytearray()
         """digest of the path of each event: an item that was added or dropped"""
         self._places = array("q")
@@ -53,7 +53,7 @@ class ListedItems:
         if self._file is None:
             self._few.append(item)
             if len(self._few) >= IN_MEMORY:
-                self._file = Spooled("items")
+                self._file = SpooledRecords("items")
                 for each in self._few:
                     self._file.append(each)
                 self._few = []

@@ -89,8 +89,7 @@ def plan_refresh(
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
-    Only rows of documents that need work, or that the source itself asks for, are held in memory; items and changes
-    wait in a file if there are many.
+    Only rows of documents that need work, or that the source asks for, are held in memory; many items wait in a file.
 
     Args:
         settings: limits and chunk sizes.
@@ -135,7 +134,6 @@ def plan_refresh(
         for state, listing, scan_pass in zip(states, listings, passes, strict=True)
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
-    # A reindex does at once what it is asked for.
     found = _estimated(plans, ratios, settings, as_batches=force is None)
     return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
 
@@ -154,6 +152,7 @@ def _take_rows(
 
 
 def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
+    """Estimate the costs; without batches for a reindex, which does at once what it is asked for."""
     prices: dict[str, Price] = {}
 
     def price(namespace: str) -> float | None:

@@ -16,7 +16,7 @@ _BLOCK_BYTES = 1 << 18
 """bytes written or read at once"""
 
 
-class Spooled(Sequence[Record]):
+class SpooledRecords(Sequence[Record]):
     """Records in a file, in their order; each is read anew whenever it is asked for.
 
     Records are added by one thread; after `finish`, any thread may read them.
@@ -97,7 +97,7 @@ def spooled(records: Iterable[Record], what: str) -> Sequence[Record]:
     few = tuple(islice(left, IN_MEMORY))
     if len(few) < IN_MEMORY:
         return few
-    kept: Spooled[Record] = Spooled(what)
+    kept: SpooledRecords[Record] = SpooledRecords(what)
     for record in few:
         kept.append(record)
     del few

@@ -148,7 +148,7 @@ def test_plan_in_a_file_is_the_one_in_memory(monkeypatch):
     assert found == expected
     assert {each[1] for each in found[0]} == {"added", "changed", "moved", "removed"}
     assert count_documents(in_file.sources) == count_documents(in_memory.sources)
-    assert isinstance(in_file.sources[0].changes, spooled.Spooled)
+    assert isinstance(in_file.sources[0].changes, spooled.SpooledRecords)
 
 
 def missing(items, rows, prefix):

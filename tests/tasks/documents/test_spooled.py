@@ -43,7 +43,7 @@ def test_few_records_stay_in_memory():
 def test_records_come_back_in_their_order_and_by_place(in_file, monkeypatch):
     changes, kept = in_file
     monkeypatch.setattr(spooled, "_BLOCK_BYTES", 1500)
-    assert isinstance(kept, spooled.Spooled)
+    assert isinstance(kept, spooled.SpooledRecords)
     assert list(kept) == list(kept) == changes
     assert [kept[place] for place in (0, 7, -1)] == [changes[place] for place in (0, 7, -1)]
     assert (len(kept), kept[5:9], kept[::-13]) == (40, tuple(changes[5:9]), tuple(changes[::-13]))
