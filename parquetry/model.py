@@ -6,7 +6,7 @@ code points; an `end` is one past the last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -137,7 +137,8 @@ class Listing:
     namespace: str
     prefix: str
     """only paths with this prefix were listed; empty for the whole source"""
-    items: tuple[Item, ...]
+    items: Sequence[Item]
+    """each once; may be in a file, from which they are read again each time"""
     unlisted: tuple[Unlisted, ...] = ()
     """places that could not be read; while there are any, nothing of this source may be removed"""
     broken: BrokenOff | None = None

@@ -19,7 +19,6 @@ from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
 from parquetry.planning.outage import needs_of, outages
 from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
-from parquetry.planning.rows import rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import PublishedSource, Scope, has_sources, scopes_of
@@ -38,9 +37,9 @@ from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
-from parquetry.tasks.documents.reading import extracted_metadata
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
 from parquetry.tasks.documents.remote import remote_batches
+from parquetry.tasks.documents.row_changes import rows_of_changes
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
@@ -235,16 +234,12 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         )
         observer.planned(plan, batches)
         if batches:
-            self._open_ahead({change.namespace for batch in batches for change in batch.changes})
+            # All documents of a batch have the same embedder.
+            self._open_ahead({batch.changes[0].namespace for batch in batches})
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected(run.rows)
-        kept = [change for change in plan.changes if change.effort == "row"]
-        extracted = extracted_metadata(run, kept)
-        for change in kept:
-            own = extracted.get(change.base.revision) if change.base else None
-            collected.rows.extend(rows_without_work(change, run.stamp, own))
-            run.reading.read(change)
+        collected.rows.extend(rows_of_changes(plan.changes, run))
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
             for report in self._reports(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))

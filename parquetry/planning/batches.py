@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from parquetry.planning.diff import Change
+from parquetry.planning.views import picked
+
+_ID_BYTES = 36
+"""bytes of a document's id by which documents of one size are ordered: all of it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +23,9 @@ class Batch:
 
     number: int
     """0-based within the run"""
-    changes: tuple[Change, ...]
-    """changes with effort `extract` or `rechunk`, in namespaces with the same embedder"""
+    changes: Sequence[Change]
+    """changes with effort `extract` or `rechunk`, in namespaces with the same embedder; may be in a file, from which
+    they are read again each time"""
     host: str = ""
     """service that the documents are read from; empty for this machine"""
 
@@ -24,6 +33,35 @@ class Batch:
     def size(self) -> int:
         """Size at the source, in bytes."""
         return sum(_size(change) for change in self.changes)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Documents of one embedder and host, in 52 bytes of memory each."""
+
+    places: array[int] = field(default_factory=lambda: array("q"))
+    """places in the changes of the plan"""
+    sizes: array[int] = field(default_factory=lambda: array("q"))
+    """bytes at the source"""
+    ids: bytearray = field(default_factory=bytearray)
+
+    def add(self, place: int, change: Change) -> None:
+        self.places.append(place)
+        self.sizes.append(_size(change))
+        self.ids += change.document_id.encode()[:_ID_BYTES].ljust(_ID_BYTES, b"\0")
+
+    def filled(self, batch_bytes: int, batch_documents: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """Yield batches: the size of the first document, and the places of all; the largest documents come first."""
+        sizes, ids = np.frombuffer(self.sizes, np.int64), np.frombuffer(self.ids, f"S{_ID_BYTES}")
+        order = np.lexsort((ids, -sizes))
+        places, sizes = np.frombuffer(self.places, np.int64)[order], sizes[order]
+        first = filled = 0
+        for last, size in enumerate(sizes.tolist()):
+            if last > first and (filled + size > batch_bytes or last - first >= batch_documents):
+                yield int(sizes[first]), places[first:last]
+                first, filled = last, 0
+            filled += size
+        yield int(sizes[first]), places[first:]
 
 
 def into_batches(
@@ -38,40 +76,26 @@ def into_batches(
     This order keeps all workers busy to the end. A document larger than `batch_bytes` gets a batch of its own.
 
     Args:
-        changes: planned changes; those that need no work are left out.
+        changes: planned changes; those that need no work are left out. Of a sequence other than a tuple, a batch looks
+            its changes up when they are asked for.
         embedder_of: namespace -> its embedder; all documents of a batch have the same embedder.
         batch_bytes: source bytes that fill a batch.
         batch_documents: documents that fill a batch.
         host_of: change -> service that it is read from; all documents of a batch share it, so that a slow service
             delays only its own documents.
     """
-    groups: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    for change in changes:
+    source = changes if isinstance(changes, Sequence) else tuple(changes)
+    groups: dict[tuple[str, str], _Group] = defaultdict(_Group)
+    for place, change in enumerate(source):
         if change.effort in ("extract", "rechunk"):
-            groups[embedder_of(change.namespace), host_of(change)].append(change)
+            groups[embedder_of(change.namespace), host_of(change)].add(place, change)
     batches = [
-        (host, batch)
-        for (_, host), work in sorted(groups.items())
-        for batch in _filled(work, batch_bytes, batch_documents)
+        (size, host, places)
+        for (_, host), group in sorted(groups.items(), key=lambda each: each[0])
+        for size, places in group.filled(batch_bytes, batch_documents)
     ]
-    batches.sort(key=lambda each: -_size(each[1][0]))
-    return tuple(Batch(number, batch, host) for number, (host, batch) in enumerate(batches))
-
-
-def _filled(work: list[Change], batch_bytes: int, batch_documents: int) -> list[tuple[Change, ...]]:
-    """Divide the documents of one embedder and host into batches, the largest first."""
-    batches: list[tuple[Change, ...]] = []
-    batch: list[Change] = []
-    filled = 0
-    for change in sorted(work, key=lambda change: (-_size(change), change.document_id)):
-        if batch and (filled + _size(change) > batch_bytes or len(batch) >= batch_documents):
-            batches.append(tuple(batch))
-            batch, filled = [], 0
-        batch.append(change)
-        filled += _size(change)
-    if batch:
-        batches.append(tuple(batch))
-    return batches
+    batches.sort(key=lambda each: -each[0])
+    return tuple(Batch(number, picked(source, places), host) for number, (_, host, places) in enumerate(batches))
 
 
 def _size(change: Change) -> int:

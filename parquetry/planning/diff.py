@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -52,8 +52,9 @@ class SourcePlan:
 
     source: str
     namespace: str
-    changes: tuple[Change, ...]
-    """in the order of the listing, removals last; may include documents that need nothing"""
+    changes: Sequence[Change]
+    """in the order of the listing, removals last; may include documents that need nothing, and may be in a file, from
+    which they are read again each time"""
     unlisted: tuple[Unlisted, ...] = ()
     refused: str | None = None
     """reason why a guard refuses this source; None if it may proceed"""
@@ -109,6 +110,7 @@ def plan_source(
     owner_of: Callable[[str], str | None] = lambda _: None,
     missing: Iterable[str] = (),
     rehash: bool = False,
+    keep: Callable[[Iterable[Change]], Sequence[Change]] = tuple,
 ) -> SourcePlan:
     """Compare the listing of a source with its published documents.
 
@@ -125,8 +127,11 @@ def plan_source(
         owner_of: path -> name of the nested source that owns a document; None if this source owns it.
         missing: paths of unchanged documents that were not listed; consumed only if the listing is incomplete.
         rehash: True to detect changes by content hash and not by change token.
+        keep: keeps the changes of the plan.
     """
-    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, rehash=rehash)
+    planner = _Planner(
+        listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, keep, rehash=rehash
+    )
     return planner.plan(settings, allow_removals)
 
 
@@ -141,10 +146,12 @@ class _Planner:
         force: Reindex | None,
         owner_of: Callable[[str], str | None],
         missing: Iterable[str],
+        keep: Callable[[Iterable[Change]], Sequence[Change]],
         *,
         rehash: bool,
     ) -> None:
         self.rehash = rehash
+        self.keep = keep
         self.listing = listing
         self.fingerprints = fingerprints
         self.hash_of = hash_of
@@ -158,17 +165,22 @@ class _Planner:
         for row in (*rows, *elsewhere):
             if row.status == "indexed":
                 self.by_size[row.size].append(row)
-        listed = {item.path for item in listing.items}
-        unlisted = {path: row for path, row in self.known.items() if path not in listed}
+        unlisted = dict(self.known)
+        for item in listing.items if unlisted else ():
+            unlisted.pop(item.path, None)
         self.gone = unlisted if listing.shows_removals else {}
         self.kept = () if listing.complete or force else kept_of(listing, chain(unlisted, missing))
 
     def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
         if self.force is not None:
             return self._forced(self.force)
-        changes = [self._change(item) for item in self.listing.items]
-        changes.extend(self._removal(row) for row in self.gone.values())
-        return replace(self._planned(changes), refused=None if allow_removals else self._refusal(settings))
+        planned = self._planned(self._changes())
+        return replace(planned, refused=None if allow_removals else self._refusal(settings))
+
+    def _changes(self) -> Iterator[Change]:
+        """Yield the changes of listed documents, then the removals of those that none of them took over."""
+        yield from map(self._change, self.listing.items)
+        yield from map(self._removal, self.gone.values())
 
     def _refusal(self, settings: RefreshSettings) -> str | None:
         """Return the reason to refuse the removals; None if they need no approval."""
@@ -192,7 +204,7 @@ class _Planner:
         return SourcePlan(
             listing.source,
             listing.namespace,
-            tuple(changes),
+            self.keep(changes),
             listing.unlisted,
             broken=listing.broken,
             unchanged=listing.unchanged,
@@ -205,13 +217,14 @@ class _Planner:
         )
 
     def _forced(self, force: Reindex) -> SourcePlan:
-        changes = []
-        for item in self.listing.items:
-            known = self.known.get(item.path)
-            if known is not None and force.selects(known):
-                effort = force.effort if known.revision else "extract"
-                changes.append(self._make("changed", effort, "reindex asked for", item, known))
-        return self._planned(changes)
+        def changes() -> Iterator[Change]:
+            for item in self.listing.items:
+                known = self.known.get(item.path)
+                if known is not None and force.selects(known):
+                    effort = force.effort if known.revision else "extract"
+                    yield self._make("changed", effort, "reindex asked for", item, known)
+
+        return self._planned(changes())
 
     def _change(self, item: Item) -> Change:
         known = self.known.get(item.path)

@@ -82,6 +82,8 @@ class ScanPass:
         self._before = bytearray(len(unchanged))
         """marks of earlier attempts"""
         self._marks = bytearray(len(unchanged))
+        self.changed_back = False
+        """True if the document met last needs nothing, although this attempt listed it otherwise before"""
 
     def begin(self) -> None:
         """Start another attempt to list."""
@@ -95,6 +97,7 @@ class ScanPass:
         """Return True if a listed document needs nothing. If it is listed several times, the last one counts."""
         places = self._settled.find(item.path)
         same = len(places) == 1 and self._settled.is_as_listed(places[0], item)
+        self.changed_back = same and self._marks[places[0]] == _OTHER
         for place in places:
             self._marks[place] = _SAME if same else _OTHER
         return same

@@ -336,7 +336,9 @@ def _codes(connection: Connection, space: int, first: int) -> None:
         vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
         codes = signatures_of(vectors)
         words = {name: pa.array(codes[:, i]) for i, name in enumerate(signature_columns(vectors.shape[1]))}
-        batch = pa.table({"chunk": rows.column("chunk"), "doc": rows.column("doc"), **words})
+        # The transaction keeps what it reads until its end: copies, which do not refer to the vectors beside them.
+        numbers = {name: pa.array(rows.column(name).to_numpy().copy()) for name in ("chunk", "doc")}
+        batch = pa.table({**numbers, **words})
         connection.register("batch", batch)
         connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
         connection.unregister("batch")

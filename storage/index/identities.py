@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from parquetry.storage.database import Connection
+from parquetry.storage.database import Connection, tuples
 from parquetry.storage.index.tokens import CHUNK_CONTENT, tokenised
-from parquetry.storage.index.words import count_of, learn_new
+from parquetry.storage.index.words import SLICE, count_of, learn_new
 
 OPENING = 300
 """characters at the beginning of a text that tell what it is"""
@@ -30,11 +30,12 @@ _MOST = {"opening": 2}
 """times that a word of a field counts at most; 1 for other fields"""
 
 
-def identity_contents(documents: str) -> str:
+def identity_contents(documents: str, openings: str | None = None) -> str:
     """Return SQL of `(number, field, content)`: what identities are made of; `field` is `name`, `title` or `opening`.
 
     Args:
         documents: relation `(number, doc, filename, title)`.
+        openings: relation `(doc, chunk_index, content)` of the first chunks of the documents; None to look them up.
     """
     named = " UNION ALL ".join(
         f"""SELECT number, '{field}' AS field, {content} AS content FROM {documents}
@@ -43,9 +44,15 @@ def identity_contents(documents: str) -> str:
     )
     return f"""{named} UNION ALL
         SELECT number, 'opening' AS field, {_CUT} AS content FROM (
-            SELECT doc, string_agg({CHUNK_CONTENT}, ' ' ORDER BY chunk_index) AS content FROM parts.chunks
-            WHERE chunk_index < 2 AND doc IN (SELECT doc FROM {documents}) GROUP BY doc
+            SELECT doc, string_agg(content, ' ' ORDER BY chunk_index) AS content
+            FROM {openings or _openings_of(documents)} GROUP BY doc
         ) JOIN {documents} USING (doc)"""
+
+
+def _openings_of(documents: str) -> str:
+    """Return SQL of `(doc, chunk_index, content)`: the beginnings of texts, one character longer than they count."""
+    return f"""(SELECT doc, chunk_index, left({CHUNK_CONTENT}, {OPENING + 1}) AS content FROM parts.chunks
+        WHERE chunk_index < 2 AND doc IN (SELECT doc FROM {documents}))"""
 
 
 def weight_of(times: Mapping[str, int]) -> float:
@@ -112,7 +119,40 @@ def add_identities(connection: Connection, language: str) -> None:
         """UPDATE parts.documents AS d SET number = n.number FROM numbered AS n
         WHERE d.namespace = n.namespace AND d.document_id = n.document_id"""
     )
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE contents AS {identity_contents('numbered')}")
+    # In the order of the slices, each of which then reads only its part.
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE openings AS FROM {_openings_of('numbered')} ORDER BY doc")
+    connection.execute("CREATE OR REPLACE TEMP TABLE weighted (term INTEGER, number INTEGER, weight FLOAT)")
+    for first_doc, last_doc in _slices_of_documents(connection):
+        _weigh(connection, f"doc BETWEEN {first_doc} AND {last_doc}", language)
+    connection.execute("INSERT INTO parts.identities FROM weighted ORDER BY term, number")
+    for table in ("numbered", "openings", "weighted"):
+        connection.execute(f"DROP TABLE temp.{table}")
+
+
+def _slices_of_documents(connection: Connection) -> list[tuple[int, int]]:
+    """Return ranges of `doc` with a few thousand documents of the temporary table `numbered` each."""
+    return [
+        (first, last)
+        for first, last in tuples(
+            connection,
+            f"""SELECT min(doc), max(doc) FROM (
+                SELECT doc, row_number() OVER (ORDER BY doc) // {SLICE} AS slice
+                FROM (SELECT DISTINCT doc FROM numbered WHERE doc IS NOT NULL)
+            ) GROUP BY slice ORDER BY slice""",
+        )
+    ]
+
+
+def _weigh(connection: Connection, those: str, language: str) -> None:
+    """Add the identities of some documents to the temporary table `weighted`.
+
+    Args:
+        connection: connection with the index as current database.
+        those: condition over `doc`.
+        language: language of the words.
+    """
+    documents, openings = f"(FROM numbered WHERE {those})", f"(FROM openings WHERE {those})"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE contents AS {identity_contents(documents, openings)}")
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE occurrences AS SELECT number, field, word, count(*) AS times
         FROM (SELECT number, field, unnest(tokens) AS word FROM ({tokenised("contents")})) GROUP BY ALL"""
@@ -121,6 +161,6 @@ def add_identities(connection: Connection, language: str) -> None:
     # Words of one stem share a term.
     found = """(SELECT term, number, field, sum(times) AS times
         FROM occurrences JOIN parts.words USING (word) WHERE NOT stop GROUP BY ALL)"""
-    connection.execute(f"INSERT INTO parts.identities {weights_of_terms(found)} ORDER BY term, number")
-    for table in ("numbered", "contents", "occurrences"):
+    connection.execute(f"INSERT INTO weighted {weights_of_terms(found)}")
+    for table in ("contents", "occurrences"):
         connection.execute(f"DROP TABLE temp.{table}")

@@ -15,6 +15,7 @@ from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.sources.base import Pointed, Source
 from parquetry.sources.nesting import Inner, Owners, left_out, place_in
 from parquetry.sources.registry import Scope
+from parquetry.tasks.documents.listed_items import ListedItems
 from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import Retries
 from parquetry.threads import threads_of
@@ -59,8 +60,7 @@ def list_scopes(
 
 
 def _list(scope: Scope, source: Source, scan_pass: ScanPass, retries: Retries, stop: threading.Event) -> Listing:
-    seen: dict[str, Item] = {}
-    """items seen by all attempts together; a document that changes during the listing may appear twice"""
+    seen = ListedItems()
     others: Counter[Inner] = Counter()
     """number of documents by the inner source that they belong to, as counted by the last attempt"""
     broken = None
@@ -71,7 +71,7 @@ def _list(scope: Scope, source: Source, scan_pass: ScanPass, retries: Retries, s
         if verdict.fate == "stop":
             raise
         scan_pass.give_up()
-        items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
+        items, unlisted, broken = seen.all(), (), BrokenOff(verdict.reason, verdict.detail)
     return Listing(
         scope.name,
         scope.namespace,
@@ -90,32 +90,29 @@ def _one_try(
     scope: Scope,
     source: Source,
     scan_pass: ScanPass,
-    seen: dict[str, Item],
+    seen: ListedItems,
     others: Counter[Inner],
     stop: threading.Event,
-) -> tuple[tuple[Item, ...], tuple[Unlisted, ...]]:
-    items: dict[str, Item] = {}
+) -> tuple[Sequence[Item], tuple[Unlisted, ...]]:
     unlisted: list[Unlisted] = []
     owners = Owners(scope.inner)
     others.clear()
     scan_pass.begin()
-    try:
-        for found in _found(scope, source):
-            if stop.is_set():
-                raise Cancelled("the listing of another source stopped the run; nothing was published")
-            document = isinstance(found, Item)
-            owner = owners.of(found.path, document=document)
-            if owner is not None:
-                others[owner] += document
-            elif not isinstance(found, Item):
-                unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
-            elif scan_pass.meets(found):
-                items.pop(found.path, None)
-            else:
-                items[found.path] = found
-    finally:
-        seen.update(items)
-    return tuple(items.values()), tuple(unlisted)
+    seen.begin()
+    for found in _found(scope, source):
+        if stop.is_set():
+            raise Cancelled("the listing of another source stopped the run; nothing was published")
+        document = isinstance(found, Item)
+        owner = owners.of(found.path, document=document)
+        if owner is not None:
+            others[owner] += document
+        elif not isinstance(found, Item):
+            unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
+        elif not scan_pass.meets(found):
+            seen.add(found)
+        elif scan_pass.changed_back:
+            seen.drop(found.path)
+    return seen.latest(), tuple(unlisted)
 
 
 def _found(scope: Scope, source: Source) -> Iterator[Item | Unlisted]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
@@ -17,6 +19,7 @@ from parquetry.planning.fingerprint import Fingerprints
 from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.rows import failure_of
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
+from parquetry.planning.views import joined
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Hashing, Remembering, Source
 from parquetry.sources.local.source import is_local
@@ -29,6 +32,7 @@ from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.rehash import hashes_of
 from parquetry.tasks.documents.run import BUDGET_KEY
+from parquetry.tasks.documents.spooled import spooled
 from parquetry.tasks.engine.retries import Retries
 
 
@@ -44,13 +48,12 @@ class RefreshPlan:
     """current rows of all documents that need work"""
 
     @property
-    def changes(self) -> Iterable[Change]:
+    def changes(self) -> Sequence[Change]:
         """The changes of all sources that may proceed, including unchanged documents."""
-        return (
-            change
+        return joined(
+            changes
             for source in self.sources
             for changes in ((source.changes if source.refused is None else ()), source.handed_over)
-            for change in changes
         )
 
     @property
@@ -86,7 +89,7 @@ def plan_refresh(
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
-    Only rows and items of documents that need work, or that the source itself asks for, are held in memory.
+    Only rows of documents that need work, or that the source asks for, are held in memory; many items wait in a file.
 
     Args:
         settings: limits and chunk sizes.
@@ -126,11 +129,11 @@ def plan_refresh(
             owner_of=state.owner_of,
             missing=state.missing(scan_pass, current),
             rehash=rehash is not None,
+            keep=partial(spooled, what="plan"),
         )
         for state, listing, scan_pass in zip(states, listings, passes, strict=True)
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
-    # A reindex does at once what it is asked for.
     found = _estimated(plans, ratios, settings, as_batches=force is None)
     return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
 
@@ -149,6 +152,7 @@ def _take_rows(
 
 
 def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
+    """Estimate the costs; without batches for a reindex, which does at once what it is asked for."""
     prices: dict[str, Price] = {}
 
     def price(namespace: str) -> float | None:
@@ -162,7 +166,7 @@ def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, 
     def worst(namespace: str) -> Worst:
         return worst_of(settings.embedder_of(namespace))
 
-    changes = [change for plan in plans if plan.refused is None for change in plan.changes]
+    changes = chain.from_iterable(plan.changes for plan in plans if plan.refused is None)
     share = settings.batch_api.price_share
     found = estimate(changes, ratios, settings.chunking, settings.embedding, worst, price, share)
     priced = replace(found, prices=prices)
@@ -244,9 +248,9 @@ class _SourceState:
             row.path for row in current.each() if (row.namespace, row.source) == mine and scan_pass.misses(row.path)
         )
 
-    def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
+    def hash_new(self, listing: Listing, sizes: Collection[int]) -> None:
         """Hash new documents with the size of a published one: they may have the same content."""
-        if self._forced:
+        if self._forced or not sizes:
             return
         known = {row.path for row in self.rows}
         for item in listing.items:

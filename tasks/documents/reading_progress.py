@@ -53,8 +53,8 @@ class ReadingProgress:
         self.waits = waits or Waits(now)
         self._lock = threading.Lock()
         self._on_read: Callable[[], None] = lambda: None
-        self._read: set[tuple[str, str]] = set()
-        """(namespace, document id)"""
+        self._read: set[int] = set()
+        """hashes of namespaces and document ids: two documents that share one count once on a progress bar"""
         self._extracting: dict[Future[Any], str] = {}
         """path of each document passed to the extraction processes, in work or not"""
         self._due: dict[object, float] = {}
@@ -86,7 +86,7 @@ class ReadingProgress:
 
     def read(self, change: Change) -> None:
         """Record that a document is read, or has failed."""
-        key = change.namespace, change.document_id
+        key = hash((change.namespace, change.document_id))
         with self._lock:
             known = key in self._read
             self._read.add(key)

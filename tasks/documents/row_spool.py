@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
-from typing import IO
 
 from parquetry.model import DocumentRow
-from parquetry.storage.files.full_disk import naming
+from parquetry.tasks.anonymous_file import AnonymousFile, packed, unpacked
 
 IN_MEMORY = 2000
 """rows from which they are written to the file"""
@@ -23,7 +19,7 @@ class RowSpool(Collection[DocumentRow]):
 
     def __init__(self) -> None:
         self._latest: list[DocumentRow] = []
-        self._file: IO[bytes] | None = None
+        self._file: AnonymousFile | None = None
         self._places: list[tuple[int, int]] = []
         """offset and size in bytes of each part of the file"""
         self._count = 0
@@ -34,22 +30,17 @@ class RowSpool(Collection[DocumentRow]):
         Raises:
             OSError: the disk with temporary files is full.
         """
-        before = len(self._latest)
-        self._latest.extend(rows)
-        self._count += len(self._latest) - before
-        if len(self._latest) >= IN_MEMORY:
-            self._write()
+        for row in rows:
+            self._latest.append(row)
+            self._count += 1
+            if len(self._latest) >= IN_MEMORY:
+                self._write()
 
     def _write(self) -> None:
-        content = pickle.dumps(self._latest, pickle.HIGHEST_PROTOCOL)
-        offset = sum(self._places[-1]) if self._places else 0
-        with naming(tempfile.gettempdir()):
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="parquetry-rows-")  # noqa: SIM115 - closed by `close`
-            self._file.seek(offset)
-            self._file.write(content)
-            self._file.flush()
-        self._places.append((offset, len(content)))
+        content = packed(self._latest)
+        if self._file is None:
+            self._file = AnonymousFile("rows")
+        self._places.append((self._file.append(content), len(content)))
         self._latest = []
 
     def __iter__(self) -> Iterator[DocumentRow]:
@@ -60,9 +51,7 @@ class RowSpool(Collection[DocumentRow]):
     def _part(self, offset: int, size: int) -> list[DocumentRow]:
         if self._file is None:
             raise ValueError("the spool of rows is closed")
-        self._file.seek(offset)
-        # Written by this process into a file that only it can open.
-        rows: list[DocumentRow] = pickle.loads(self._file.read(size))  # noqa: S301
+        rows: list[DocumentRow] = unpacked(self._file.read(offset, size))
         return rows
 
     def __len__(self) -> int:
@@ -74,7 +63,5 @@ class RowSpool(Collection[DocumentRow]):
     def close(self) -> None:
         """Delete the file; the rows in it are gone."""
         if self._file is not None:
-            # On a full disk, what could not be written is tried again.
-            with suppress(OSError):
-                self._file.close()
+            self._file.close()
             self._file = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
@@ -80,6 +80,28 @@ class DiskSpace:
         return None
 
 
+@dataclass(slots=True)
+class _Work:
+    """The documents of a plan that need work."""
+
+    documents: int = 0
+    namespaces: set[str] = field(default_factory=set)
+    plain_characters: float = 0.0
+    """characters of new documents whose size implies their amount of text"""
+
+
+def _work_of(changes: Iterable[Change]) -> _Work:
+    work = _Work()
+    for change in changes:
+        if change.effort == "nothing":
+            continue
+        work.documents += 1
+        work.namespaces.add(change.namespace)
+        if change.action == "added" and change.item is not None and keeps_its_size(change.item.path):
+            work.plain_characters += change.item.size / UTF8_PER_CHARACTER
+    return work
+
+
 def space_of(
     plan: RefreshPlan, settings: Settings, snapshot: Snapshot | None, models: Mapping[str, Model]
 ) -> tuple[DiskSpace, ...]:
@@ -91,28 +113,28 @@ def space_of(
         snapshot: snapshot of the plan; None if there is no corpus yet.
         models: namespace -> model of its documents.
     """
-    changes = [change for change in plan.changes if change.effort != "nothing"]
-    if not changes:
+    work = _work_of(plan.changes)
+    if not work.documents:
         return ()
     layout = layout_of(settings.corpus.root)
     folder = IndexFolder(layout, settings.search)
     made = not layout.is_local or settings.search.index_folder is not None or Path(layout.root).exists()
     index = str(folder.path) if made else layout.index
     stored = chunk_bytes(snapshot) if snapshot is not None and any(snapshot.files["chunks"]) else 0
-    vector = max((_vector_bytes(models[change.namespace].id) for change in changes), default=0)
+    vector = max(_vector_bytes(models[namespace].id) for namespace in work.namespaces)
     unit = CHARACTERS_PER_TOKEN if settings.chunking.unit == "tokens" else 1.0
     step = max(1, settings.chunking.size - settings.chunking.overlap) * unit
 
     chunks = plan.estimate.likely.chunks
     text = chunks * step
     shards = chunks * (vector + CHUNK_BYTES) + text * SHARE_IN_CHUNKS
-    texts = len(changes) * (vector + DOCUMENT_BYTES) + text * SHARE_IN_TEXTS
+    texts = work.documents * (vector + DOCUMENT_BYTES) + text * SHARE_IN_TEXTS
     likely = {
         layout.root: int(RUN_BYTES + shards + texts),
         index: index_bytes(folder, int(stored + shards), int(shards)),
     }
     # Text may compress well, but vectors do not.
-    surely = _plain_characters(changes) / (settings.chunking.size * unit) * vector
+    surely = work.plain_characters / (settings.chunking.size * unit) * vector
     at_least = {
         layout.root: int(AT_LEAST * surely),
         index: int(AT_LEAST * index_bytes_at_least(folder, int(surely))),
@@ -150,12 +172,3 @@ def _vector_bytes(model: str) -> int:
     """Return the bytes of one vector of a model, from the model's id."""
     dimension = re.search(r"@(\d+)$", model)
     return 4 * int(dimension[1]) if dimension else 0
-
-
-def _plain_characters(changes: Iterable[Change]) -> float:
-    """Return the number of characters of new documents whose size implies their amount of text."""
-    return sum(
-        change.item.size / UTF8_PER_CHARACTER
-        for change in changes
-        if change.action == "added" and change.item is not None and keeps_its_size(change.item.path)
-    )

@@ -2,6 +2,7 @@
 
 import os
 import random
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from parquetry.errors import IndexNotWritten
 from parquetry.model import Access
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index import folder as index_folder
+from parquetry.storage.index import identities as index_identities
 from parquetry.storage.index import wear
 from parquetry.storage.index import words as index_words
 from parquetry.storage.index.check import disagreements
@@ -301,3 +303,19 @@ def test_index_that_needs_more_memory_than_usual_is_built_with_more(tmp_path, mo
     monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB", "1GB"))
     refresh(shelf)
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
+
+
+def test_identities_do_not_depend_on_how_many_are_made_at_a_time(tmp_path, monkeypatch):
+    shelf = Shelf(tmp_path)
+    shelf.publish({f"report {word} {number}.md": [f"{word} oak " * 60, word] for number, word in enumerate(WORDS)})
+    found = []
+    for size in (index_identities.SLICE, 3):
+        monkeypatch.setattr(index_identities, "SLICE", size)
+        with closing(in_memory(shelf.lake.snapshot(), "english")) as made:
+            found.append(
+                made.connection.execute(
+                    "SELECT stem, document, weight FROM parts.identities JOIN parts.terms USING (term) ORDER BY ALL"
+                ).fetchall()
+            )
+    assert len(found[0]) > len(WORDS)
+    assert found[0] == found[1]

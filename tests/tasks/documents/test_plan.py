@@ -14,6 +14,7 @@ from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents import listed_items, spooled
 from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.plan import plan_refresh
@@ -127,6 +128,27 @@ def test_plan_is_the_one_that_all_rows_in_memory_give(items, rows, prefix, end):
     assert sum(kept.documents for kept in plan.kept) == missing(items, rows, prefix) * (end != "complete")
     touched = {each.known.document_id for each in work(plan) if each.known}
     assert touched <= {each.document_id for each in found.known}
+
+
+def test_plan_in_a_file_is_the_one_in_memory(monkeypatch):
+    """New, changed, moved, copied and removed documents of two scopes."""
+    rows = [row(path, path) for path in PATHS] + [row("elsewhere.md", "one", source="archive")]
+    items = [item(path, path) for path in PATHS[3:]]
+    items += [item(PATHS[0], "edited"), item("moved.md", PATHS[2]), item("copy.md", "one"), item("new.md", "new")]
+
+    def plans():
+        scopes = [(scope(), Place(items)), (scope("archive"), Place([item("new.txt", "new")]))]
+        found = planned(Rows(rows), scopes, fingerprints())
+        return [list(map(told, found.changes)), *([each.unchanged, each.refused] for each in found.sources)], found
+
+    expected, in_memory = plans()
+    for module in (spooled, listed_items):
+        monkeypatch.setattr(module, "IN_MEMORY", 1)
+    found, in_file = plans()
+    assert found == expected
+    assert {each[1] for each in found[0]} == {"added", "changed", "moved", "removed"}
+    assert count_documents(in_file.sources) == count_documents(in_memory.sources)
+    assert isinstance(in_file.sources[0].changes, spooled.SpooledRecords)
 
 
 def missing(items, rows, prefix):

@@ -53,7 +53,7 @@ def test_closed_spool_refuses_to_read(spool):
 
 def test_full_disk_is_named_by_its_folder(spool, monkeypatch):
     full = Path("/dev/full").open("r+b")  # noqa: SIM115 - closed by the spool
-    monkeypatch.setattr(row_spool.tempfile, "TemporaryFile", lambda **_: full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
     with pytest.raises(OSError) as raised:
         spool.extend([row(f"{number}.md") for number in range(5)])
     assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, tempfile.gettempdir())
