@@ -87,7 +87,8 @@ def remote_batches(run: DocumentRun) -> RemoteBatches[Batch, BatchReport] | None
         run.lake.make()
         models = {namespace: identity_of(run.models[namespace]) for namespace, _ in used}
         known = RunOrder(run.stamp, run.base.version, scopes, models, run.reuse_vectors)
-        return _ORDERS.dump_json(BatchOrder(known, batch)).decode()
+        # The changes of a large plan are read from a file of this process.
+        return _ORDERS.dump_json(BatchOrder(known, replace(batch, changes=tuple(batch.changes)))).decode()
 
     def receive(answer: str) -> BatchReport:
         remote = _REPORTS.validate_json(answer)

@@ -15,7 +15,7 @@ from parquetry.planning.batches import into_batches
 from parquetry.settings.sections import override
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import Answer, Orders
-from parquetry.tasks.documents import worker
+from parquetry.tasks.documents import spooled, worker
 from parquetry.tasks.documents.batch import BatchReport, failed_batch
 from parquetry.tasks.documents.remote import check_workers, remote_batches
 from parquetry.tasks.documents.run import DocumentRun
@@ -43,6 +43,17 @@ def exchange(workshop: Workshop) -> tuple[str, str, BatchReport, DocumentRun]:
         assert order is not None
         answer = remote.carry_out(order, remote.settings, no_gate)
         return order, answer, remote.receive(answer), run
+
+
+def test_order_of_a_plan_that_waits_in_a_file_names_its_documents(workshop, monkeypatch):
+    """The file is one of this process; a worker gets the documents themselves."""
+    monkeypatch.setattr(spooled, "IN_MEMORY", 2)
+    for number in range(5):
+        workshop.write(f"{number}.md", f"Board {number}.")
+    order, _, report, _ = exchange(workshop)
+    named = {each["item"]["path"] for each in json.loads(order)["batch"]["changes"]}
+    assert named == {f"{number}.md" for number in range(5)}
+    assert len(report.rows) == 5
 
 
 def test_neither_order_nor_report_grows_with_the_text(tmp_path):
