@@ -11,6 +11,7 @@ from parquetry import freed_memory
 from parquetry.embed.base import Accountable, Embedder
 from parquetry.llm.spending import Ledger
 from parquetry.planning.rows import RunStamp
+from parquetry.planning.slowest import SlowestItems
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
@@ -50,6 +51,8 @@ class RunContext:
     """set to stop between documents"""
     waits: Waits = field(default_factory=Waits)
     """documents being fetched, by path"""
+    slowest: SlowestItems = field(default_factory=SlowestItems)
+    """documents or sessions that took longest"""
     retries: Retries = field(init=False)
     fetching: Fetching = field(init=False)
     ledger: Ledger = field(init=False)

@@ -318,7 +318,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
             failed_sources=tuple(outage.source for outage in cut_off),
             left_out=plan.left_out,
             kept=plan.kept,
-            seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
+            seconds_by_stage=stages,
             retries=run.retries.total,
             costs=run.costs((*costs_of(lanes), *(cost for report in work.reports for cost in report.costs))),
             estimated_usd=plan.estimate.expected_usd,

@@ -18,7 +18,7 @@ from parquetry.errors import (
     TransientError,
 )
 from parquetry.flows.pipelines.observer import Observer
-from parquetry.flows.pipelines.run_record import record, record_failure
+from parquetry.flows.pipelines.run_record import record, record_failure, time_columns
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.sessions.report import SessionsReport
@@ -125,6 +125,8 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         self.run = run
         self.kind = kind
         self.observer = observer
+        self.seconds: dict[str, float] = {}
+        """seconds by the clock of each step so far"""
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -175,7 +177,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
             seconds=report.seconds + seconds,
             warnings=(*report.warnings, *unrecorded),
             index_error=index_error,
-            seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
+            seconds_by_stage={**report.seconds_by_stage, "index": seconds},
         )
 
     def _published(self, engine: Engine, started: float) -> tuple[Report, tuple[str, ...]]:
@@ -183,15 +185,30 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         run = self.run
         with run:
             try:
-                plan = engine.step("plan", lambda: from_newest(run, self.plan))
-                work = self.process(plan, engine)
-                outcome = engine.step("publish", lambda: self.publish(plan, work))
+                with self._step("plan"):
+                    plan = engine.step("plan", lambda: from_newest(run, self.plan))
+                with self._step("process"):
+                    work = self.process(plan, engine)
+                with self._step("publish"):
+                    outcome = engine.step("publish", lambda: self.publish(plan, work))
             except BaseException as error:
                 if self.is_failure(error):
-                    record_failure(run, self.kind, perf_counter() - started, error, self.columns_of_failure())
+                    columns = {**self.columns_of_failure(), **time_columns(self.seconds, run.slowest.all)}
+                    record_failure(run, self.kind, perf_counter() - started, error, columns)
                 raise
             report: Report = self.report(plan, work, outcome, perf_counter() - started)
+            seconds = {**self.seconds, **report.seconds_by_stage}
+            report = replace(report, seconds_by_stage=seconds, slowest=run.slowest.all)
             return report, record(run, self.kind, report, self.columns(report))
+
+    @contextmanager
+    def _step(self, name: str) -> Iterator[None]:
+        """Time a step."""
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = perf_counter() - started
 
 
 def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 from parquetry.errors import Verdict, classify
+from parquetry.masking import masked
 from parquetry.planning.outage import Lost, lost_to
+from parquetry.planning.slowest import SlowItem
 from parquetry.sessions.distill.learn import distill
 from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.distill.stated import StatedReply
@@ -106,6 +109,7 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
     if not run.patient:
         detail = "not tried: the language model could not be asked for many sessions in a row"
         return _failed(found, Verdict("retry", "unreachable", detail), Lost("model", "unreachable", detail))
+    started = perf_counter()
     try:
         learned = _learn(found, run)
     except Exception as error:
@@ -116,6 +120,10 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
             run.lost()
         log.info("%s failed: %s: %s", found.ref.uri, verdict.reason, verdict.detail)
         return _failed(found, verdict, lost_to("model", error))
+    finally:
+        file, ref = found.file, found.ref
+        seconds = perf_counter() - started
+        run.slowest.add(SlowItem(file.namespace, file.source, ref.session_id, masked(ref.uri), "distill", seconds))
     run.answered()
     return learned
 
