@@ -114,6 +114,8 @@ class RunReport:
     """sources that a service failed, one line each: the run has failed, although its successful part is published"""
     failed_sources: tuple[str, ...] = ()
     """their names"""
+    held_sources: tuple[str, ...] = ()
+    """sources of which a guard or the budget held something back"""
     left_out: tuple[str, ...] = ()
     """sources that leave documents to nested sources, one line each"""
     kept: tuple[KeptDocuments, ...] = ()

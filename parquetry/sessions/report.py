@@ -50,6 +50,8 @@ class SessionsReport:
     """sources cut off by a service failure, one line each: the run failed, but its good results are published"""
     failed_sources: tuple[str, ...] = ()
     """their names"""
+    held_sources: tuple[str, ...] = ()
+    """sources of which the budget held something back"""
     index_error: str | None = None
     """reason why the search index could not follow the published state, and the remedy; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)

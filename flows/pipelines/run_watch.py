@@ -1,0 +1,149 @@
+"""What is seen of a run from outside: its outcome in metrics, whatever it was."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+from parquetry.errors import (
+    IndexNotWritten,
+    ParquetryError,
+    RefusedError,
+    RunSuspended,
+    SettingsError,
+)
+from parquetry.masking import masked
+from parquetry.planning.costs import Cost
+from parquetry.planning.report import RunReport
+from parquetry.sessions.report import SessionsReport
+from parquetry.settings.sections import Settings
+from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.tasks.engine.base import Cancelled
+from parquetry.telemetry.outcome import RunOutcome, SourceKey
+
+Report = TypeVar("Report", RunReport, SessionsReport)
+log = logging.getLogger("parquetry")
+_STATUS: tuple[tuple[type[ParquetryError], str], ...] = (
+    (RefusedError, "refused"),
+    (RunSuspended, "suspended"),
+    (IndexNotWritten, "unindexed"),
+    (Cancelled, "cancelled"),
+)
+
+
+@dataclass
+class RunWatch:
+    """Times and outcome of a run in progress."""
+
+    settings: Settings
+    kind: str
+    started: float = field(default_factory=perf_counter)
+    """time at which the run began, on `perf_counter`"""
+    run_id: str | None = None
+    scopes: Sequence[Scope] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    """seconds by the clock of each step so far"""
+    costs: Sequence[Cost] = ()
+    """costs of a run that failed"""
+    version: int | None = None
+    """version that the run began with"""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return perf_counter() - self.started
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a step."""
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = perf_counter() - started
+
+    def published(self, report: Report) -> Report:
+        """Tell the outcome of a run that published; return its report, with a warning if that was not possible."""
+        held = {*report.failed_sources, *report.held_sources}
+        broken = {(each.namespace, each.source) for each in report.failures if each.stage == "scan"}
+        whole = self._keys(whole=True)
+        found = Counter((each.namespace, masked(each.source), each.status) for each in report.failures)
+        outcome = replace(
+            self._outcome(_status(report.error), report.seconds),
+            fresh=frozenset(key for key in whole - broken if key[1] not in held),
+            seconds_by_stage=report.seconds_by_stage,
+            counts=report.documents.as_dict() if isinstance(report, RunReport) else report.sessions,
+            not_indexed=found if whole == self._keys() else None,
+            costs=report.costs,
+            version=report.version,
+        )
+        wrong = self._tell(outcome)
+        return replace(report, warnings=(*report.warnings, wrong)) if wrong else report
+
+    def failed(self, error: BaseException) -> None:
+        """Tell the outcome of a run that published nothing."""
+        if self.scopes or not isinstance(error, SettingsError):
+            self._tell(self._outcome(_status(error), self.elapsed))
+
+    def _tell(self, outcome: RunOutcome) -> str | None:
+        if self.settings.observability.textfile is None:
+            return None
+        # Its parser takes a tenth of the time of a run without changes.
+        from parquetry.telemetry.textfile import write_textfile
+
+        default = self.settings.corpus.namespace
+        configured = {(each.namespace or default, masked(each.name)) for each in self.settings.source}
+        uploads = {(namespace, UPLOADS) for namespace, _ in configured | {(default, "")}}
+        wrong = write_textfile(Path(self.settings.observability.textfile), outcome, configured | uploads)
+        if wrong is None:
+            return None
+        line = f"metrics of this run: {wrong} (observability.textfile)"
+        log.warning("%s", line)
+        return line
+
+    def _outcome(self, status: str, seconds: float) -> RunOutcome:
+        return RunOutcome(
+            corpus=masked(self.settings.corpus.root),
+            kind=self.kind,
+            status=status,
+            ended_at=datetime.now(UTC),
+            seconds=seconds,
+            sources=self._keys(),
+            fresh=frozenset(),
+            seconds_by_stage=self.seconds,
+            costs=self.costs,
+            version=self.version,
+        )
+
+    def _keys(self, *, whole: bool = False) -> frozenset[SourceKey]:
+        """Return the sources of the run; with `whole`, those of which it covers everything."""
+        scopes = (scope for scope in self.scopes if not (whole and (scope.prefix or scope.paths)))
+        return frozenset((scope.namespace, masked(scope.name)) for scope in scopes)
+
+
+@contextmanager
+def watched(settings: Settings, kind: str) -> Iterator[RunWatch]:
+    """Watch a run: an error that leaves the block is told as its outcome."""
+    watch = RunWatch(settings, kind)
+    try:
+        yield watch
+    except (Exception, KeyboardInterrupt) as error:
+        # Anything else suspends a flow run: it goes on later.
+        watch.failed(error)
+        raise
+
+
+def _status(error: BaseException | None) -> str:
+    if error is None:
+        return "completed"
+    if isinstance(error, KeyboardInterrupt):
+        return "cancelled"
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), "failed")
