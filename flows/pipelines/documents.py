@@ -100,13 +100,14 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
         ParquetryError: nothing was published.
     """
     with watched(request.settings, request.kind) as watch:
+        observer = watch.observed(observer)
         request = replace(request, settings=brought_up(request.settings))
         scopes = watch.scopes = scopes_of_request(request)
         _check_spending(request.settings, scopes)
         make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
         run = open_run(make, request.settings, scopes, request.kind)
         report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
-    observer.published(report)
+        observer.published(report)
     return report
 
 

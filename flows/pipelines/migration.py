@@ -70,6 +70,7 @@ def run_migration(request: MigrationRequest, engine: Engine, observer: Observer)
     """
     settings = request.settings
     with watched(settings, KIND) as watch:
+        observer = watch.observed(observer)
         lake = Lake(settings.corpus.root)
         try:
             planned = planned_migration(request, lake.snapshot())
@@ -80,7 +81,7 @@ def run_migration(request: MigrationRequest, engine: Engine, observer: Observer)
         run = open_run(make, planned.settings, (), KIND)
         run.models = planned.models
         report = watch.published(_Migrating(run, planned, request.action, watch, observer).execute(engine))
-    observer.published(report)
+        observer.published(report)
     return report
 
 

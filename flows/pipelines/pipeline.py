@@ -128,7 +128,6 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         self.kind = watch.kind
         self.watch = watch
         self.observer = observer
-        watch.run_id, watch.version = run.stamp.run_id, run.base.version
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -167,6 +166,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         Raises:
             ParquetryError: nothing was published.
         """
+        self.watch.begin(self.run.stamp.run_id, self.run.base.version)
         report: Report
         unrecorded: tuple[str, ...]
         report, unrecorded = self._published(engine)

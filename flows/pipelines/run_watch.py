@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from parquetry.errors import (
     RunSuspended,
     SettingsError,
 )
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.masking import masked
 from parquetry.planning.costs import Cost
 from parquetry.planning.report import RunReport
@@ -27,6 +28,7 @@ from parquetry.settings.sections import Settings
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import Cancelled
+from parquetry.telemetry.json_logs import RUNS, log_run, run_in_progress
 from parquetry.telemetry.outcome import RunOutcome, SourceKey
 
 Report = TypeVar("Report", RunReport, SessionsReport)
@@ -55,6 +57,23 @@ class RunWatch:
     """costs of a run that failed"""
     version: int | None = None
     """version that the run began with"""
+    open: ExitStack = field(default_factory=ExitStack)
+    """what ends with the watch"""
+    is_told: bool = False
+    """True once the outcome is told"""
+
+    def observed(self, observer: Observer) -> Observer:
+        """Return an observer that also writes the lines of a JSON log, if there is one."""
+        if not log_run(self.settings.observability):
+            return observer
+        from parquetry.flows.pipelines.run_lines import LoggedRun
+
+        return LoggedRun(observer, logging.getLogger(RUNS))
+
+    def begin(self, run_id: str, version: int) -> None:
+        """Name the run to the log, until it is watched no more."""
+        self.run_id, self.version = run_id, version
+        self.open.enter_context(run_in_progress(run_id, (masked(scope.name) for scope in self.scopes)))
 
     @property
     def elapsed(self) -> float:
@@ -90,10 +109,14 @@ class RunWatch:
 
     def failed(self, error: BaseException) -> None:
         """Tell the outcome of a run that published nothing."""
+        if log_run(self.settings.observability):
+            line = ("%s failed, nothing was published: %s: %s", self.kind, type(error).__name__, error)
+            logging.getLogger(RUNS).error(*line, extra={"run_id": self.run_id})
         if self.scopes or not isinstance(error, SettingsError):
             self._tell(self._outcome(_status(error), self.elapsed))
 
     def _tell(self, outcome: RunOutcome) -> str | None:
+        self.is_told = True
         if self.settings.observability.textfile is None:
             return None
         # Its parser takes a tenth of the time of a run without changes.
@@ -133,12 +156,14 @@ class RunWatch:
 def watched(settings: Settings, kind: str) -> Iterator[RunWatch]:
     """Watch a run: an error that leaves the block is told as its outcome."""
     watch = RunWatch(settings, kind)
-    try:
-        yield watch
-    except (Exception, KeyboardInterrupt) as error:
-        # Anything else suspends a flow run: it goes on later.
-        watch.failed(error)
-        raise
+    with watch.open:
+        try:
+            yield watch
+        except (Exception, KeyboardInterrupt) as error:
+            # Anything else suspends a flow run: it goes on later.
+            if not watch.is_told:
+                watch.failed(error)
+            raise
 
 
 def _status(error: BaseException | None) -> str:

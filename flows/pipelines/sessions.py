@@ -119,6 +119,7 @@ def run_sessions(
         ParquetryError: nothing was published; paid LLM answers are kept.
     """
     with watched(request.settings, KIND) as watch:
+        observer = watch.observed(observer)
         settings = brought_up(request.settings)
         request = replace(request, settings=settings)
         scopes = watch.scopes = session_scopes(request)
@@ -130,7 +131,7 @@ def run_sessions(
         )
         run = open_run(make, settings, scopes, KIND)
         report = watch.published(_Learning(run, scopes, watch, observer, review).execute(engine))
-    observer.sessions_published(report)
+        observer.sessions_published(report)
     return report
 
 

@@ -36,6 +36,7 @@ from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
 from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
+from parquetry.telemetry.json_logs import log_service
 
 _DESCRIPTION = "Search a corpus, add documents to it, and run it."
 _PROBLEM = {
@@ -69,6 +70,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """
     guard_output()
     known = settings_from_environment() if settings is None else settings
+    if settings is None:
+        log_service(known.observability)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
