@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from parquetry import freed_memory
 from parquetry.embed.base import Accountable, Embedder
@@ -25,6 +25,9 @@ from parquetry.tasks.documents.vectors import RunVectors
 from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Waits
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 
 @dataclass
@@ -53,6 +56,8 @@ class RunContext:
     """documents being fetched, by path"""
     slowest: SlowestItems = field(default_factory=SlowestItems)
     """documents or sessions that took longest"""
+    trace: Context | None = None
+    """context of the span that batches belong to"""
     retries: Retries = field(init=False)
     fetching: Fetching = field(init=False)
     ledger: Ledger = field(init=False)

@@ -35,6 +35,7 @@ from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
 from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
+from parquetry.telemetry import tracing
 from parquetry.waiting import Waits
 
 Result = TypeVar("Result")
@@ -190,6 +191,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
                 with watch.step("plan"):
                     plan = engine.step("plan", lambda: from_newest(run, self.plan))
                 with watch.step("process"):
+                    run.trace = tracing.current()
                     work = self.process(plan, engine)
                 with watch.step("publish"):
                     outcome = engine.step("publish", lambda: self.publish(plan, work))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from parquetry.errors import (
     IndexNotWritten,
@@ -28,8 +28,12 @@ from parquetry.settings.sections import Settings
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import Cancelled
+from parquetry.telemetry import tracing
 from parquetry.telemetry.json_logs import RUNS, log_run, run_in_progress
 from parquetry.telemetry.outcome import RunOutcome, SourceKey
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 Report = TypeVar("Report", RunReport, SessionsReport)
 log = logging.getLogger("parquetry")
@@ -59,6 +63,10 @@ class RunWatch:
     """version that the run began with"""
     open: ExitStack = field(default_factory=ExitStack)
     """what ends with the watch"""
+    spans: ExitStack = field(default_factory=ExitStack)
+    """the span of the run"""
+    root: Span | None = None
+    """span of the run, if there is one"""
     is_told: bool = False
     """True once the outcome is told"""
 
@@ -73,6 +81,9 @@ class RunWatch:
     def begin(self, run_id: str, version: int) -> None:
         """Name the run to the log, until it is watched no more."""
         self.run_id, self.version = run_id, version
+        if self.root is not None:
+            self.root.set_attribute("parquetry.run.id", run_id)
+            self.root.set_attribute("parquetry.sources", sorted(source for _, source in self._keys()))
         self.open.enter_context(run_in_progress(run_id, (masked(scope.name) for scope in self.scopes)))
 
     @property
@@ -85,7 +96,8 @@ class RunWatch:
         """Time a step."""
         started = perf_counter()
         try:
-            yield
+            with tracing.span(f"parquetry.{name}"):
+                yield
         finally:
             self.seconds[name] = perf_counter() - started
 
@@ -104,8 +116,8 @@ class RunWatch:
             costs=report.costs,
             version=report.version,
         )
-        wrong = self._tell(outcome)
-        return replace(report, warnings=(*report.warnings, wrong)) if wrong else report
+        wrong = [line for line in (self._tell(outcome), self._end_trace(outcome, report.error)) if line]
+        return replace(report, warnings=(*report.warnings, *wrong)) if wrong else report
 
     def failed(self, error: BaseException) -> None:
         """Tell the outcome of a run that published nothing."""
@@ -113,7 +125,36 @@ class RunWatch:
             line = ("%s failed, nothing was published: %s: %s", self.kind, type(error).__name__, error)
             logging.getLogger(RUNS).error(*line, extra={"run_id": self.run_id})
         if self.scopes or not isinstance(error, SettingsError):
-            self._tell(self._outcome(_status(error), self.elapsed))
+            outcome = self._outcome(_status(error), self.elapsed)
+            self._tell(outcome)
+            self._end_trace(outcome, error)
+
+    def begin_trace(self) -> None:
+        """Begin the span of the run, if the settings ask for one."""
+        if tracing.start_tracing(self.settings.observability):
+            self.root = self.spans.enter_context(tracing.span(f"parquetry.{self.kind}"))
+
+    def _end_trace(self, outcome: RunOutcome, error: BaseException | None) -> str | None:
+        """End the span of the run, count it, and send both; return a warning if they did not arrive."""
+        if self.root is None:
+            return None
+        self.root.set_attributes({"parquetry.run.status": outcome.status, "parquetry.version": outcome.version or 0})
+        self.root.set_attributes({f"parquetry.documents.{name}": count for name, count in outcome.counts.items()})
+        if not outcome.is_success:
+            tracing.set_error(self.root, type(error).__name__ if error else outcome.status)
+        self.spans.close()
+        labels: dict[str, tracing.Value] = {"parquetry.run.kind": self.kind, "parquetry.run.status": outcome.status}
+        tracing.duration("parquetry.run.duration", outcome.seconds, labels)
+        for name, count in outcome.counts.items():
+            tracing.count("parquetry.run.documents", count, {"parquetry.outcome": name})
+        for cost in outcome.costs:
+            tracing.count("parquetry.tokens", cost.tokens, {"parquetry.purpose": cost.purpose})
+            tracing.count("parquetry.cost.usd", cost.cost_usd or 0.0, {"parquetry.purpose": cost.purpose})
+        if not (lost := tracing.flush()):
+            return None
+        line = f"traces and metrics of this run did not arrive at the OpenTelemetry collector ({lost} exports failed)"
+        log.warning("%s", line)
+        return line
 
     def _tell(self, outcome: RunOutcome) -> str | None:
         self.is_told = True
@@ -156,7 +197,8 @@ class RunWatch:
 def watched(settings: Settings, kind: str) -> Iterator[RunWatch]:
     """Watch a run: an error that leaves the block is told as its outcome."""
     watch = RunWatch(settings, kind)
-    with watch.open:
+    with watch.open, watch.spans:
+        watch.begin_trace()
         try:
             yield watch
         except (Exception, KeyboardInterrupt) as error:

@@ -19,6 +19,7 @@ from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.sessions.reading import FoundSession
 from parquetry.tasks.sessions.run import SessionRun
+from parquetry.telemetry.tracing import batch_attributes, span
 
 log = logging.getLogger("parquetry")
 
@@ -91,7 +92,8 @@ def process_sessions(batch: SessionBatch, run: SessionRun) -> SessionBatchReport
     Raises:
         ParquetryError: an error that concerns the whole run.
     """
-    return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
+    with span("parquetry.batch", batch_attributes(batch.number, len(batch.sessions)), run.trace):
+        return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
 
 
 def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport:
