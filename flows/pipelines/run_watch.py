@@ -106,7 +106,8 @@ class RunWatch:
         held = {*report.failed_sources, *report.held_sources}
         broken = {(each.namespace, each.source) for each in report.failures if each.stage == "scan"}
         whole = self._keys(whole=True)
-        found = Counter((each.namespace, masked(each.source), each.status) for each in report.failures)
+        found: Counter[tuple[str, str, str]] = Counter()
+        found.update((each.namespace, masked(each.source), each.status) for each in report.failures)
         outcome = replace(
             self._outcome(_status(report.error), report.seconds),
             fresh=frozenset(key for key in whole - broken if key[1] not in held),
@@ -116,8 +117,8 @@ class RunWatch:
             costs=report.costs,
             version=report.version,
         )
-        wrong = [line for line in (self._tell(outcome), self._end_trace(outcome, report.error)) if line]
-        return replace(report, warnings=(*report.warnings, *wrong)) if wrong else report
+        lines = (self._tell(outcome), self._end_trace(outcome, report.error))
+        return replace(report, warnings=(*report.warnings, *filter(None, lines))) if any(lines) else report
 
     def failed(self, error: BaseException) -> None:
         """Tell the outcome of a run that published nothing."""

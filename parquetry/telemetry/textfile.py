@@ -188,7 +188,7 @@ def _add_not_indexed(
 
 def _replace(file: Path, samples: _Samples) -> None:
     registry = CollectorRegistry()
-    registry.register(samples)  # type: ignore[arg-type]
+    registry.register(samples)
     # The collector reads `*.prom` only, and so nothing unfinished.
     with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as written:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
@@ -57,7 +57,7 @@ class ReadDocument:
     """reason why the document is left unchanged: the budget, or a batch that is on its way"""
     is_awaited: bool = False
     """True if it is held for a batch alone"""
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """seconds by stage, waits included"""
     is_described: bool = False
     """True if a language model was paid for describing it: reading it again would cost that again"""
@@ -105,8 +105,8 @@ def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStat
 def _count_seconds(document: ReadDocument, run: DocumentRun) -> None:
     """Count a document among those of the run, for its slowest."""
     if document.seconds:
-        ((stage, _),) = document.seconds.most_common(1)
-        change, seconds = document.change, document.seconds.total()
+        stage = max(document.seconds, key=lambda name: document.seconds[name])
+        change, seconds = document.change, sum(document.seconds.values())
         run.slowest.add(
             SlowItem(change.namespace, change.source, change.document_id, masked(document.uri), stage, seconds)
         )

@@ -60,7 +60,7 @@ class OtlpReceiver(LoopbackServer):
                 if receiver.held is not None:
                     receiver.held.wait(60)
                 try:
-                    receiver.take(self.path, dict(self.headers), body)
+                    receiver.take(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
                     status = 200
                 except Exception as error:  # noqa: BLE001 - told at the end of the test
                     receiver.wrong.append(f"{self.path}: {error!r}")
@@ -73,12 +73,13 @@ class OtlpReceiver(LoopbackServer):
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        assert self.wrong == []
+        if self.wrong:
+            raise AssertionError(self.wrong)
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> None:
-        if headers["Content-Type"] != "application/x-protobuf":
-            raise ValueError(headers["Content-Type"])
-        if headers.get("Content-Encoding") == "gzip":
+        if headers["content-type"] != "application/x-protobuf":
+            raise ValueError(headers["content-type"])
+        if headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         with self._lock:
             self.bodies.append(body)
