@@ -32,6 +32,7 @@ uri = "docs"
 [[source]]
 name = "store"
 uri = "http://127.0.0.1:9/pages?token={SECRET}"
+options = {{ allow = ["127.0.0.1:9"] }}
 """
 BATCH = ("parquetry.batch", [(f"parquetry.batch.{stage}", []) for stage in ("embed", "extract", "fetch", "store")])
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
