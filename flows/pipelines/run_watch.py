@@ -117,8 +117,8 @@ class RunWatch:
             costs=report.costs,
             version=report.version,
         )
-        lines = (self._tell(outcome), self._end_trace(outcome, report.error))
-        return replace(report, warnings=(*report.warnings, *filter(None, lines))) if any(lines) else report
+        lines: list[str | None] = [self._tell(outcome), self._end_trace(outcome, report.error)]
+        return replace(report, warnings=(*report.warnings, *filter(None, lines)))
 
     def failed(self, error: BaseException) -> None:
         """Tell the outcome of a run that published nothing."""
