@@ -198,7 +198,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
             except BaseException as error:
                 if self.is_failure(error):
                     columns = {**self.columns_of_failure(), **time_columns(watch.seconds, run.slowest.all)}
-                    watch.costs = from_column(str(columns["costs"]))
+                    watch.costs = from_column(str(columns.get("costs") or "[]"))
                     record_failure(run, self.kind, watch.elapsed, error, columns)
                 raise
             report: Report = self.report(plan, work, outcome, watch.elapsed)
