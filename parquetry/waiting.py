@@ -41,10 +41,11 @@ class Waits:
         with self._lock:
             self._begun.setdefault(ticket, (self._now(), subject))
 
-    def end(self, ticket: object) -> None:
-        """Record that an operation finished or was abandoned; no effect if it never began."""
+    def end(self, ticket: object) -> float:
+        """Record that an operation finished or was abandoned; return the seconds it took, 0 if it never began."""
         with self._lock:
-            self._begun.pop(ticket, None)
+            since, _ = self._begun.pop(ticket, (None, ""))
+            return 0.0 if since is None else self._now() - since
 
     @contextmanager
     def on(self, subject: str) -> Iterator[None]:

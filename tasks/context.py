@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from parquetry import freed_memory
 from parquetry.embed.base import Accountable, Embedder, Gate, Limitable, no_gate
 from parquetry.llm.spending import Ledger
 from parquetry.planning.rows import RunStamp
+from parquetry.planning.slowest import SlowestItems
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
@@ -25,6 +26,9 @@ from parquetry.tasks.documents.vectors import RunVectors
 from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Waits
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 
 @dataclass
@@ -51,6 +55,10 @@ class RunContext:
     """set to stop between documents"""
     waits: Waits = field(default_factory=Waits)
     """documents being fetched, by path"""
+    slowest: SlowestItems = field(default_factory=SlowestItems)
+    """documents or sessions that took longest"""
+    trace: Context | None = None
+    """context of the span that batches belong to"""
     retries: Retries = field(init=False)
     fetching: Fetching = field(init=False)
     ledger: Ledger = field(init=False)

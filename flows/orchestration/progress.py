@@ -17,8 +17,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.exceptions import ObjectNotFound
 
-from parquetry.flows.orchestration.forwarding import Forwarding
 from parquetry.flows.orchestration.report import artifact_key, visible_rows
+from parquetry.flows.pipelines.forwarding import Forwarding
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.batches import Batch
 from parquetry.tasks.documents.batch import BatchReport

@@ -70,8 +70,11 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         lines += ["", "| not indexed | documents |", "| --- | ---: |"]
         lines += [f"| {reason} | {count:,} |" for reason, count in failures_by_reason(report.failures).items()]
     if report.seconds_by_stage:
-        lines += ["", "| stage | seconds, summed over batches |", "| --- | ---: |"]
+        lines += ["", "| stage | seconds |", "| --- | ---: |"]
         lines += [f"| {stage} | {seconds:.1f} |" for stage, seconds in report.seconds_by_stage.items()]
+    if report.slowest:
+        lines += ["", "| slowest documents | stage | seconds |", "| --- | --- | ---: |"]
+        lines += [f"| {as_markdown(item.uri)} | {item.stage} | {item.seconds:.1f} |" for item in report.slowest]
     if report.warnings:
         lines += ["", "Notes (`parquetry documents --notes` lists those on documents):", ""]
         lines += [f"- {as_markdown(warning)}" for warning in report.warnings[:MOST_WARNINGS]]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
 
 from parquetry.embed.registry import load_ahead
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
+from parquetry.flows.pipelines.run_watch import RunWatch, watched
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import DocumentRow
@@ -99,14 +99,15 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     Raises:
         ParquetryError: nothing was published.
     """
-    started = perf_counter()
-    request = replace(request, settings=brought_up(request.settings))
-    scopes = scopes_of_request(request)
-    _check_spending(request.settings, scopes)
-    make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
-    run = open_run(make, request.settings, scopes, request.kind)
-    report = _Refresh(run, request, scopes, observer).execute(engine, started)
-    observer.published(report)
+    with watched(request.settings, request.kind) as watch:
+        observer = watch.observed(observer)
+        request = replace(request, settings=brought_up(request.settings))
+        scopes = watch.scopes = scopes_of_request(request)
+        _check_spending(request.settings, scopes)
+        make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
+        run = open_run(make, request.settings, scopes, request.kind)
+        report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
+        observer.published(report)
     return report
 
 
@@ -208,8 +209,10 @@ def _planned(
 class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collection[DocumentRow]], RunReport]):
     """The steps of a refresh."""
 
-    def __init__(self, run: DocumentRun, request: Request, scopes: Sequence[Scope], observer: Observer) -> None:
-        super().__init__(run, request.kind, observer)
+    def __init__(
+        self, run: DocumentRun, request: Request, scopes: Sequence[Scope], watch: RunWatch, observer: Observer
+    ) -> None:
+        super().__init__(run, watch, observer)
         self._request = request
         self._scopes = scopes
 
@@ -310,12 +313,13 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
                 *(f"{note.uri}: {note.text}" for report in work.reports for note in report.notes),
             ),
             refused=(*plan.refused, *out_of_budget),
+            held_sources=tuple(each.source for each in plan.sources if each.refused is not None or out_of_budget),
             empty=plan.empty,
             outages=tuple(map(str, cut_off)),
             failed_sources=tuple(outage.source for outage in cut_off),
             left_out=plan.left_out,
             kept=plan.kept,
-            seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
+            seconds_by_stage=stages,
             retries=run.retries.total,
             costs=run.costs((*costs_of(lanes), *(cost for report in work.reports for cost in report.costs))),
             estimated_usd=plan.estimate.expected_usd,

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 from parquetry.embed.registry import calls_service, embedder_id, open_embedder
 from parquetry.errors import RefusedError, SettingsError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, open_run
+from parquetry.flows.pipelines.run_watch import RunWatch, watched
 from parquetry.importing.chunk import FieldNames, Rejection
 from parquetry.importing.fields import RowReader
 from parquetry.importing.vectors import VectorChecker
@@ -84,16 +83,17 @@ def run_import(request: ImportRequest, observer: Observer, rejected: Callable[[R
         RefusedError: nothing of the dump can be imported, or its vectors are not those of the model.
         ParquetryError: nothing was published.
     """
-    started = perf_counter()
-    request = replace(request, settings=brought_up(request.settings))
-    _check_names(request)
-    files = files_of(request.paths)
-    _check_embedder(request)
-    run = open_run(partial(DocumentRun), request.settings, (), KIND)
-    with ExitStack() as stack:
-        staged = stack.enter_context(StagedRows(sum(file.stat().st_size for file in files)))
-        report = _Import(run, request, files, staged, observer, rejected).execute(DirectEngine(), started)
-    observer.published(report)
+    with watched(request.settings, KIND) as watch:
+        observer = watch.observed(observer)
+        request = replace(request, settings=brought_up(request.settings))
+        _check_names(request)
+        files = files_of(request.paths)
+        _check_embedder(request)
+        run = open_run(partial(DocumentRun), request.settings, (), KIND)
+        with StagedRows(sum(file.stat().st_size for file in files)) as staged:
+            done = _Import(run, request, files, staged, watch, observer, rejected).execute(DirectEngine())
+        report = watch.published(done)
+        observer.published(report)
     return report
 
 
@@ -106,10 +106,11 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
         request: ImportRequest,
         files: tuple[Path, ...],
         staged: StagedRows,
+        watch: RunWatch,
         observer: Observer,
         rejected: Callable[[Rejection], None],
     ) -> None:
-        super().__init__(run, KIND, observer)
+        super().__init__(run, watch, observer)
         self._request, self._files, self._staged, self._rejected = request, files, staged, rejected
         self._rejections = Rejections()
         self._warnings: list[str] = []

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
 from typing import Literal
 
 from parquetry.errors import OutageError, PublishConflict, RefusedError, ServiceRefused, TransientError
@@ -23,6 +22,7 @@ from parquetry.flows.pipelines.migration_plan import (
 )
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, open_run
+from parquetry.flows.pipelines.run_watch import RunWatch, watched
 from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.report import DocumentCounts, RunReport, Work, held_back, with_all_paid
 from parquetry.plural import counted
@@ -68,19 +68,20 @@ def run_migration(request: MigrationRequest, engine: Engine, observer: Observer)
         RefusedError: it would cost more than the budget, or not everything could be built and there is no switch.
         ParquetryError: nothing was published; what was embedded is kept.
     """
-    started = perf_counter()
     settings = request.settings
-    lake = Lake(settings.corpus.root)
-    try:
-        planned = planned_migration(request, lake.snapshot())
-    except (TransientError, ServiceRefused) as error:
-        raise OutageError(f"the embedder cannot be opened: {error}") from error
-    check_prices(planned.settings, planned.models, planned.settings.refresh.budget_usd, BUDGET_KEY)
-    make = partial(MigrationRun, migration=planned.migration)
-    run = open_run(make, planned.settings, (), KIND)
-    run.models = planned.models
-    report = _Migrating(run, planned, request.action, observer).execute(engine, started)
-    observer.published(report)
+    with watched(settings, KIND) as watch:
+        observer = watch.observed(observer)
+        lake = Lake(settings.corpus.root)
+        try:
+            planned = planned_migration(request, lake.snapshot())
+        except (TransientError, ServiceRefused) as error:
+            raise OutageError(f"the embedder cannot be opened: {error}") from error
+        check_prices(planned.settings, planned.models, planned.settings.refresh.budget_usd, BUDGET_KEY)
+        make = partial(MigrationRun, migration=planned.migration)
+        run = open_run(make, planned.settings, (), KIND)
+        run.models = planned.models
+        report = watch.published(_Migrating(run, planned, request.action, watch, observer).execute(engine))
+        observer.published(report)
     return report
 
 
@@ -88,9 +89,14 @@ class _Migrating(Pipeline[MigrationRun, _Built, _Built, int, RunReport]):
     """The steps of a migration."""
 
     def __init__(
-        self, run: MigrationRun, planned: PlannedMigration, action: Literal["build", "switch"], observer: Observer
+        self,
+        run: MigrationRun,
+        planned: PlannedMigration,
+        action: Literal["build", "switch"],
+        watch: RunWatch,
+        observer: Observer,
     ) -> None:
-        super().__init__(run, KIND, observer)
+        super().__init__(run, watch, observer)
         self._planned = planned
         self._action = action
         self._batches = 0

@@ -18,7 +18,9 @@ from parquetry.errors import (
     TransientError,
 )
 from parquetry.flows.pipelines.observer import Observer
-from parquetry.flows.pipelines.run_record import record, record_failure
+from parquetry.flows.pipelines.run_record import record, record_failure, time_columns
+from parquetry.flows.pipelines.run_watch import RunWatch
+from parquetry.planning.costs import from_column
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.sessions.report import SessionsReport
@@ -33,6 +35,7 @@ from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
 from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
+from parquetry.telemetry import tracing
 from parquetry.waiting import Waits
 
 Result = TypeVar("Result")
@@ -117,13 +120,14 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
 
     Args:
         run: the run in progress.
-        kind: kind of run, as in the table `runs`.
+        watch: times the steps and tells the outcome; has the kind of the run, as in the table `runs`.
         observer: receives progress.
     """
 
-    def __init__(self, run: Opened, kind: str, observer: Observer) -> None:
+    def __init__(self, run: Opened, watch: RunWatch, observer: Observer) -> None:
         self.run = run
-        self.kind = kind
+        self.kind = watch.kind
+        self.watch = watch
         self.observer = observer
 
     @abstractmethod
@@ -154,45 +158,55 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         """True if an exception that leaves the run is recorded as its failure."""
         return True
 
-    def execute(self, engine: Engine, started: float) -> Report:
+    def execute(self, engine: Engine) -> Report:
         """Plan, process, publish, report, record, and update the search index.
 
         Args:
             engine: runs the steps and batches.
-            started: time at which the run began, on `perf_counter`.
 
         Raises:
             ParquetryError: nothing was published.
         """
+        self.watch.begin(self.run.stamp.run_id, self.run.base.version)
         report: Report
         unrecorded: tuple[str, ...]
-        report, unrecorded = self._published(engine, started)
+        report, unrecorded = self._published(engine)
         # The plan, the rows and the extraction processes are gone, and their memory is free. Not a step of the engine:
         # a published run can no longer be cancelled.
-        seconds, index_error = refresh_index(self.run)
+        with self.watch.step("index"):
+            seconds, index_error = refresh_index(self.run)
         return replace(
             report,
             seconds=report.seconds + seconds,
             warnings=(*report.warnings, *unrecorded),
             index_error=index_error,
-            seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
+            seconds_by_stage={**report.seconds_by_stage, "index": seconds},
         )
 
-    def _published(self, engine: Engine, started: float) -> tuple[Report, tuple[str, ...]]:
+    def _published(self, engine: Engine) -> tuple[Report, tuple[str, ...]]:
         """Plan, process, publish and record; return the report, and the errors of recording."""
-        run = self.run
+        run, watch = self.run, self.watch
         run.gate = engine.gate
         with run:
             try:
-                plan = engine.step("plan", lambda: from_newest(run, self.plan))
-                work = self.process(plan, engine)
-                outcome = engine.step("publish", lambda: self.publish(plan, work))
+                with watch.step("plan"):
+                    plan = engine.step("plan", lambda: from_newest(run, self.plan))
+                with watch.step("process"):
+                    run.trace = tracing.current()
+                    work = self.process(plan, engine)
+                with watch.step("publish"):
+                    outcome = engine.step("publish", lambda: self.publish(plan, work))
             except BaseException as error:
                 if self.is_failure(error):
-                    record_failure(run, self.kind, perf_counter() - started, error, self.columns_of_failure())
+                    columns = {**self.columns_of_failure(), **time_columns(watch.seconds, run.slowest.all)}
+                    watch.costs = from_column(str(columns.get("costs") or "[]"))
+                    record_failure(run, self.kind, watch.elapsed, error, columns)
                 raise
-            report: Report = self.report(plan, work, outcome, perf_counter() - started)
-            return report, record(run, self.kind, report, self.columns(report))
+            report: Report = self.report(plan, work, outcome, watch.elapsed)
+            seconds = {**watch.seconds, **report.seconds_by_stage}
+            report = replace(report, seconds_by_stage=seconds, slowest=run.slowest.all)
+            with watch.step("record"):
+                return report, record(run, self.kind, report, self.columns(report))
 
 
 def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:

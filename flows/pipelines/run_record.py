@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from parquetry.errors import OutageError, ParquetryError, RefusedError, RunSuspended, SettingsError, StorageError
 from parquetry.llm.spending import Usage
 from parquetry.masking import masked
 from parquetry.planning.report import RunReport, failures_by_reason
+from parquetry.planning.slowest import SlowItem, slowest_column, stages_column
 from parquetry.sessions.report import SessionsReport
 from parquetry.storage.files.full_disk import is_full
 from parquetry.storage.lake.discarding import discard_files
@@ -43,6 +44,7 @@ def record(run: RunContext, kind: str, report: Report, columns: Mapping[str, obj
         "version_after": report.version,
         "error": "; ".join(report.problems) or None,
         "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
+        **time_columns(report.seconds_by_stage, report.slowest),
         **columns,
     }
     try:
@@ -85,6 +87,11 @@ def record_failure(
         if is_full(unrecorded):
             _make_room(run, error)
         error.add_note(f"the failed run could not be recorded either: {unrecorded}")
+
+
+def time_columns(seconds: Mapping[str, float], slowest: Sequence[SlowItem]) -> dict[str, object]:
+    """Return the columns of `runs` that say where the time went."""
+    return {"seconds_by_stage": stages_column(seconds), "slowest": slowest_column(slowest)}
 
 
 def _make_room(run: RunContext, error: BaseException) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
 
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
+from parquetry.flows.pipelines.run_watch import RunWatch, watched
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import Visibility
@@ -118,18 +118,20 @@ def run_sessions(
     Raises:
         ParquetryError: nothing was published; paid LLM answers are kept.
     """
-    started = perf_counter()
-    settings = brought_up(request.settings)
-    request = replace(request, settings=settings)
-    scopes = session_scopes(request)
-    prompts = prompts_of(settings)
-    # No corpus is created for a run without a usable model.
-    _check_spending(settings, scopes)
-    make = partial(
-        SessionRun, prompts=prompts, retry_quarantined=request.retry_quarantined, stated=bool(request.statement)
-    )
-    report = _Learning(open_run(make, settings, scopes, KIND), scopes, observer, review).execute(engine, started)
-    observer.sessions_published(report)
+    with watched(request.settings, KIND) as watch:
+        observer = watch.observed(observer)
+        settings = brought_up(request.settings)
+        request = replace(request, settings=settings)
+        scopes = watch.scopes = session_scopes(request)
+        prompts = prompts_of(settings)
+        # No corpus is created for a run without a usable model.
+        _check_spending(settings, scopes)
+        make = partial(
+            SessionRun, prompts=prompts, retry_quarantined=request.retry_quarantined, stated=bool(request.statement)
+        )
+        run = open_run(make, settings, scopes, KIND)
+        report = watch.published(_Learning(run, scopes, watch, observer, review).execute(engine))
+        observer.sessions_published(report)
     return report
 
 
@@ -201,8 +203,10 @@ def _owner_checked(owner: AdHoc) -> None:
 class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome, SessionsReport]):
     """The steps of learning from sessions."""
 
-    def __init__(self, run: SessionRun, scopes: Sequence[Scope], observer: Observer, review: Review | None) -> None:
-        super().__init__(run, KIND, observer)
+    def __init__(
+        self, run: SessionRun, scopes: Sequence[Scope], watch: RunWatch, observer: Observer, review: Review | None
+    ) -> None:
+        super().__init__(run, watch, observer)
         self._scopes = scopes
         self._review = review
         self._ahead: QuestionLane | None = None
@@ -284,6 +288,7 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
             outages=tuple(map(str, cut_off)),
             failed_sources=tuple(outage.source for outage in cut_off),
             refused=() if self._ahead is None else self._ahead.refused,
+            held_sources=tuple({each.name for each in self._scopes} if self._ahead and self._ahead.refused else ()),
             suspended=suspension(lanes, waiting, "session"),
             batches=notes(lanes),
             batch_problems=problems(lanes),

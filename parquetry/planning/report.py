@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, get_args
 
@@ -19,6 +19,7 @@ from parquetry.model import DocumentRow, Failure, Status
 from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change, SourcePlan
 from parquetry.planning.kept import KeptDocuments
+from parquetry.planning.slowest import SlowItem, rounded_stages
 from parquetry.plural import counted
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
@@ -111,13 +112,17 @@ class RunReport:
     """problems that were worked around, each with the document's uri"""
     refused: tuple[str, ...] = ()
     """sources that a guard refused"""
-    seconds_by_stage: dict[str, float] = field(default_factory=dict)
+    seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+    """plan, process, publish and index by the clock; fetch, extract, embed and store are parts of process, summed over
+    batches that work side by side"""
     empty: tuple[str, ...] = ()
     """sources in which nothing was found, one line each"""
     outages: tuple[str, ...] = ()
     """sources that a service failed, one line each: the run has failed, although its successful part is published"""
     failed_sources: tuple[str, ...] = ()
     """their names"""
+    held_sources: tuple[str, ...] = ()
+    """sources of which a guard or the budget held something back"""
     left_out: tuple[str, ...] = ()
     """sources that leave documents to nested sources, one line each"""
     kept: tuple[KeptDocuments, ...] = ()
@@ -136,6 +141,8 @@ class RunReport:
     """batches that were sent and received, a line each"""
     batch_problems: tuple[str, ...] = ()
     """batches that could not be sent or asked about, a line each"""
+    slowest: tuple[SlowItem, ...] = ()
+    """documents or sessions that took longest, slowest first"""
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
@@ -186,6 +193,8 @@ class RunReport:
             "batches": list(self.batches),
             "kept": [kept.as_json() for kept in self.kept],
             "index_error": self.index_error,
+            "seconds_by_stage": rounded_stages(self.seconds_by_stage),
+            "slowest": [item.as_json() for item in self.slowest],
         }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from parquetry.model import Failure
 from parquetry.planning.costs import Cost
 from parquetry.planning.report import RunError, error_of, tell_masked
+from parquetry.planning.slowest import SlowItem, rounded_stages
 from parquetry.sessions.model import Decision, DecisionKind
 
 SESSION_COUNTS = ("scanned", "new", "grown", "retried", "unchanged", "failed")
@@ -49,9 +50,12 @@ class SessionsReport:
     """sources cut off by a service failure, one line each: the run failed, but its good results are published"""
     failed_sources: tuple[str, ...] = ()
     """their names"""
+    held_sources: tuple[str, ...] = ()
+    """sources of which the budget held something back"""
     index_error: str | None = None
     """reason why the search index could not follow the published state, and the remedy; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+    """plan, process, publish and index by the clock"""
     costs: tuple[Cost, ...] = ()
     """costs by source and purpose"""
     estimated_usd: float | None = None
@@ -64,6 +68,8 @@ class SessionsReport:
     """batches that were sent and received, a line each"""
     batch_problems: tuple[str, ...] = ()
     """batches that could not be sent or asked about, a line each"""
+    slowest: tuple[SlowItem, ...] = ()
+    """documents or sessions that took longest, slowest first"""
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "outages", "index_error", "refused", "suspended", "batches", "batch_problems")
@@ -105,6 +111,8 @@ class SessionsReport:
             "suspended": list(self.suspended),
             "batches": list(self.batches),
             "index_error": self.index_error,
+            "seconds_by_stage": rounded_stages(self.seconds_by_stage),
+            "slowest": [item.as_json() for item in self.slowest],
         }
 
 

@@ -41,6 +41,8 @@ def anchored(settings: Settings, folder: Path) -> Settings:
     }
     if search.rerank:
         places["rerank"] = anchor_model(search.rerank)
+    textfile = settings.observability.textfile
+    watched = settings.observability.model_copy(update={"textfile": anchor(textfile)} if textfile is not None else {})
     state, uploads, cache = settings.serve.state, settings.uploads.uri, settings.hub.cache
     namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
     sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
@@ -52,6 +54,7 @@ def anchored(settings: Settings, folder: Path) -> Settings:
             "serve": settings.serve.model_copy(update={"state": anchor(state)} if state is not None else {}),
             "uploads": settings.uploads.model_copy(update={"uri": anchor(uploads)} if uploads is not None else {}),
             "hub": settings.hub.model_copy(update={"cache": anchor(cache)} if cache is not None else {}),
+            "observability": watched,
             "namespace": namespaces,
             "source": sources,
         }

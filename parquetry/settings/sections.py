@@ -17,6 +17,7 @@ from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
 from parquetry.settings.hub import HubSettings
 from parquetry.settings.llm import LlmSettings, SessionsSettings
+from parquetry.settings.observability import ObservabilitySettings
 from parquetry.settings.places import anchored
 from parquetry.settings.rerank import RerankSettings
 from parquetry.settings.retention import RetentionSettings
@@ -171,6 +172,7 @@ class Settings(Section):
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
+    observability: ObservabilitySettings = Field(default_factory=ObservabilitySettings)
     rerank: RerankSettings = Field(default_factory=RerankSettings)
     hub: HubSettings = Field(default_factory=HubSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)

@@ -15,10 +15,18 @@ from parquetry.serving.search.service import Reader
 from parquetry.storage.lake.history import Publish
 
 if TYPE_CHECKING:
+    from parquetry.settings.sections import Settings
     from parquetry.storage.lake.retention import Retained
 
 
 def history(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Show the report of one run: the version that it published, the beginning of its id, or `last`.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST_ROWS, help="Number of versions to show, newest first.")
     ] = None,
@@ -29,10 +37,14 @@ def history(
 ) -> None:
     """List the versions of the corpus, newest first.
 
-    Each with the kind of its run and its counts, and its tags. -v adds run ids.
+    Each with the kind of its run and its counts, and its tags. -v adds run ids. With RUN, show one run: its outcome,
+    where its time went, and its slowest documents.
     """
     from parquetry.storage.lake.retention import read_retention
 
+    if run is not None:
+        _show_run(run, settings_for(config, corpus), as_json=as_json)
+        return
     with Reader(settings_for(config, corpus)) as reader:
         found = reader.history(limit)
         runs = reader.runs([each.run_id for each in found if each.run_id])
@@ -49,6 +61,18 @@ def history(
         columns.append("run_id")
         rows = [(*row, each.run_id) for row, each in zip(rows, found, strict=True)]
     print_table(columns, rows)
+
+
+def _show_run(name: str, settings: Settings, *, as_json: bool) -> None:
+    from parquetry.serving.cli.run_report import print_run
+    from parquetry.serving.search.run_reports import recorded_run
+
+    with Reader(settings) as reader:
+        found = recorded_run(reader.tables, name)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        print_run(found)
 
 
 def _standing(kept: Retained, version: int) -> str:

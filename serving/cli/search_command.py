@@ -34,6 +34,7 @@ from parquetry.serving.search.service import Level, Reader, SearchRequest, Searc
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import open_ahead
 from parquetry.storage.search.searcher import Mode
+from parquetry.telemetry.tracing import start_tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ def search(
     asked = _asked(query, queries, k, mode)
     filters = given.filters(what)
     settings = settings_for(config, corpus)
+    start_tracing(settings.observability)
     _begin_opening(asked, settings)
     look = Reranking(rerank, None if recency is None else Recency(recency, datetime.now(UTC)), diversify)
     requests = [

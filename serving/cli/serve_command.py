@@ -19,6 +19,7 @@ from parquetry.serving.service.supervising import APPLICATION, Service
 from parquetry.serving.state.environment import exported
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import Settings, load_settings, override
+from parquetry.telemetry.json_logs import log_service, say
 
 TargetsArgument = Annotated[
     list[str] | None,
@@ -66,6 +67,7 @@ def serve(
     # Nothing else is started for a service that cannot listen.
     listener = listen(settings.serve.host, settings.serve.port)
     url, root = url_of(listener, settings.serve.host), settings.corpus.root
+    log_service(settings.observability)
     service = Service(
         listener,
         exported(config, overrides),
@@ -140,5 +142,5 @@ def _check_address(settings: Settings, state: Path) -> None:
 
 
 def _tell(line: str) -> None:
-    tell(line, err=True)
+    say(line, is_problem=True)
     sys.stderr.flush()

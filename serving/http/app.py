@@ -32,10 +32,13 @@ from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.openai.routes import add_openai_routes, add_passthrough
 from parquetry.serving.http.openai.stores import add_store_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
+from parquetry.serving.http.request_traces import RequestTraces
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
 from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
+from parquetry.telemetry.json_logs import log_service
+from parquetry.telemetry.tracing import flush, start_tracing
 
 _DESCRIPTION = "Search a corpus, add documents to it, and run it."
 _PROBLEM = {
@@ -69,6 +72,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """
     guard_output()
     known = settings_from_environment() if settings is None else settings
+    if settings is None:
+        log_service(known.observability)
+    is_traced = start_tracing(known.observability)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -86,6 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             await app.state.upstream.close()
             upkeep.stop()
             app.state.resources.close()
+            flush()
 
     responses: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
     app = FastAPI(
@@ -117,4 +124,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     app.add_middleware(Containment)
     app.add_middleware(RequestMetrics, owner=app)
+    if is_traced:
+        app.add_middleware(RequestTraces)
     return app

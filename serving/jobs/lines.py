@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
-from parquetry.printing import tell
 from parquetry.serving.cli.progress import LINE_SECONDS, Lines, ProgressBar
 from parquetry.serving.jobs.keeping_fresh import ProgressLine
+from parquetry.telemetry.json_logs import is_json, say
 
 if TYPE_CHECKING:
     from parquetry.planning.batches import Batch
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
 def tell_line(line: ProgressLine) -> None:
     """Print a line, with the time."""
-    text = line.text if line.is_detail else f"{datetime.now().astimezone():%H:%M:%S} {line.text}"
-    tell(text, err=line.is_problem)
+    at = "" if line.is_detail or is_json() else f"{datetime.now().astimezone():%H:%M:%S} "
+    say(f"{at}{line.text}", is_problem=line.is_problem)
 
 
 def shown() -> Observer:
     """Return an observer that shows a run: a bar on a terminal, elsewhere lines."""
+    if is_json():
+        # The runs themselves write lines to such a log.
+        return Observer()
     return ProgressBar() if sys.stderr.isatty() else RunLines()
 
 

@@ -21,7 +21,6 @@ from parquetry.errors import ParquetryError
 from parquetry.flows.local import api_is_configured
 from parquetry.masked_output import guard_output
 from parquetry.model import RawDocument
-from parquetry.printing import tell
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.execute import lanes_of, stop_all
 from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, ProgressLine, refresh_scopes
@@ -37,6 +36,7 @@ from parquetry.sources.uploads.store import UploadStore, root_of_uploads
 from parquetry.tasks.documents.models import models_of
 from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.workers import WorkerPool
+from parquetry.telemetry.json_logs import log_service, say
 
 log = logging.getLogger("parquetry")
 LOCK = "jobs.lock"
@@ -52,17 +52,17 @@ _WARM = RawDocument(b"# Warm\n\nA text.\n", "warm.md")
 def work() -> None:
     """Carry out jobs until told to stop."""
     guard_output()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     try:
         given = json.loads(sys.stdin.readline() or "{}")
         settings = settings_from_environment()
+        log_service(settings.observability)
         code = _carry_out(settings, given, stopping)
     except ParquetryError as error:
         for line in error.lines:
-            tell(f"parquetry: {line}", err=True)
+            say(f"parquetry: {line}", is_problem=True)
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()
@@ -155,9 +155,9 @@ def _keep_fresh(context: JobContext, scopes: Sequence[Scope]) -> None:
     ours = [context.state, *([local_path(uploads)] if is_local(uploads) else [])]
     remote = [scope for scope in scopes if not is_local(scope.settings.uri)]
     for each in watched_of(settings, scopes):
-        tell(f"Watching {each.place} ({each.scope.name}).")
+        say(f"Watching {each.place} ({each.scope.name}).")
     for scope in remote:
-        tell(f"Looking at {scope.name} every {REMOTE_SECONDS / 60:.0f} minutes.")
+        say(f"Looking at {scope.name} every {REMOTE_SECONDS / 60:.0f} minutes.")
 
     def refresh(due: Sequence[Scope]) -> str:
         with context.one_run, context.runs.engine() as engine:

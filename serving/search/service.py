@@ -21,6 +21,7 @@ from parquetry.serving.search.query_vectors import Asked, vectors_of
 from parquetry.serving.search.requests import Level, Ranking, SearchRequest, SearchResponse
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
+from parquetry.serving.search.search_traces import trace_search
 from parquetry.serving.search.searchers import Searchers
 from parquetry.serving.search.stopwatch import Stopwatch
 from parquetry.settings.sections import Settings
@@ -246,6 +247,7 @@ class Reader:
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
                 self._tell(response)
+                trace_search(response)
                 del ranking
                 yield response
                 del response

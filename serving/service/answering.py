@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import gc
 import json
-import logging
 import os
 import signal
 import socket
@@ -21,8 +20,8 @@ import uvicorn
 
 from parquetry.errors import ParquetryError
 from parquetry.masked_output import guard_output
-from parquetry.printing import tell
 from parquetry.serving.service.connections import PatientProtocol
+from parquetry.telemetry.json_logs import say
 
 READY = "ready"
 """line on standard output once requests are answered"""
@@ -46,7 +45,6 @@ class _Server(uvicorn.Server):
 def main() -> None:
     """Answer requests until told to stop."""
     guard_output()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     # The server sends itself the signal again that stopped it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
@@ -54,7 +52,7 @@ def main() -> None:
         code = _answer(json.loads(sys.stdin.readline()))
     except ParquetryError as error:
         for line in error.lines:
-            tell(f"parquetry: {line}", err=True)
+            say(f"parquetry: {line}", is_problem=True)
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()

@@ -122,6 +122,8 @@ RUNS = pa.schema(
         ("sources", pa.list_(pa.string())),
         ("costs", pa.string()),
         ("estimated_usd", pa.float64()),
+        ("seconds_by_stage", pa.string()),
+        ("slowest", pa.string()),
     ]
 )
 

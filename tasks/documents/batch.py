@@ -33,6 +33,7 @@ from parquetry.tasks.documents.reading import ReadDocument, extracted_metadata, 
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
+from parquetry.telemetry.tracing import batch_attributes, span
 
 log = logging.getLogger("parquetry")
 Owner = tuple[str, str]
@@ -85,6 +86,11 @@ def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
         TransientError: the embedder or the disk failed temporarily: the batch may be retried.
         ParquetryError: an error that concerns the whole run.
     """
+    with span("parquetry.batch", batch_attributes(batch.number, len(batch.changes)), run.trace):
+        return _processed(batch, run)
+
+
+def _processed(batch: Batch, run: DocumentRun) -> BatchReport:
     stats = BatchStats()
     model = run.models[batch.changes[0].namespace]
     run.check_served(model)

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from parquetry.model import Note
 from parquetry.planning.costs import Cost
+from parquetry.telemetry.tracing import span
 
 
 @dataclass
@@ -27,6 +28,7 @@ class BatchStats:
         """Add the duration of the block to a stage's seconds."""
         started = perf_counter()
         try:
-            yield
+            with span(f"parquetry.batch.{name}"):
+                yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - started

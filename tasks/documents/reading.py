@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from parquetry import ids
@@ -16,11 +18,13 @@ from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
 from parquetry.extract.media_types import DESCRIBED_PICTURES, by_filename, with_extension
 from parquetry.llm.client import Completion
+from parquetry.masking import masked
 from parquetry.model import ChunkSize, DocumentRow, Extraction, Item, Note, RawDocument
 from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change
 from parquetry.planning.outage import Lost, Service, lost_to
 from parquetry.planning.rows import new_revision
+from parquetry.planning.slowest import SlowItem
 from parquetry.storage.lake.shards import StoredText
 from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.run import DocumentRun
@@ -53,6 +57,8 @@ class ReadDocument:
     """reason why the document is left unchanged: the budget, or a batch that is on its way"""
     is_awaited: bool = False
     """True if it is held for a batch alone"""
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """seconds by stage, waits included"""
     is_described: bool = False
     """True if a language model was paid for describing it: reading it again would cost that again"""
 
@@ -84,12 +90,26 @@ def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStat
         ParquetryError: an error that concerns the whole run.
     """
     documents = [ReadDocument(change) for change in changes]
-    with stats.stage("fetch"):
-        _start(documents, run)
-    stats.bytes_read += sum(document.bytes_read for document in documents)
-    with stats.stage("extract"):
-        _collect(documents, run, stats)
+    try:
+        with stats.stage("fetch"):
+            _start(documents, run)
+        stats.bytes_read += sum(document.bytes_read for document in documents)
+        with stats.stage("extract"):
+            _collect(documents, run, stats)
+    finally:
+        for document in documents:
+            _count_seconds(document, run)
     return documents
+
+
+def _count_seconds(document: ReadDocument, run: DocumentRun) -> None:
+    """Count a document among those of the run, for its slowest."""
+    if document.seconds:
+        stage = max(document.seconds, key=lambda name: document.seconds[name])
+        change, seconds = document.change, sum(document.seconds.values())
+        run.slowest.add(
+            SlowItem(change.namespace, change.source, change.document_id, masked(document.uri), stage, seconds)
+        )
 
 
 def extracted_metadata(run: DocumentRun, changes: Iterable[Change]) -> dict[int, Mapping[str, Any]]:
@@ -165,7 +185,8 @@ def _read(document: ReadDocument, run: DocumentRun) -> None:
 
 def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> Future[Prepared]:
     change = document.change
-    item, content = run.fetching.fetch(change.namespace, change.source, item)
+    with _timed(document, "fetch"):
+        item, content = run.fetching.fetch(change.namespace, change.source, item)
     document.change = replace(change, item=item)
     document.content_hash = ids.content_hash(content)
     document.bytes_read = len(content)
@@ -211,9 +232,10 @@ def _collect(documents: Sequence[ReadDocument], run: DocumentRun, stats: BatchSt
         document.prepared = None
         with _contained(document, "extract", "model" if document.description is not None else None):
             if document.description is not None:
-                prepared = _described(document, document.description, run, stats)
+                with _timed(document, "describe"):
+                    prepared = _described(document, document.description, run, stats)
             else:
-                result = _pool(document, run).result(future)
+                result = _extracted(document, future, run)
                 prepared = result if known is None else Prepared(known.extraction, result)
             if not prepared.chunks:
                 raise SkippedDocument("no-text", "has no text to index")
@@ -222,6 +244,27 @@ def _collect(documents: Sequence[ReadDocument], run: DocumentRun, stats: BatchSt
             stats.notes.extend(_note(document, warning, run) for warning in prepared.extraction.warnings)
         document.future = document.description = None
         run.reading.read(document.change)
+
+
+def _extracted(document: ReadDocument, future: Future[Any], run: DocumentRun) -> Any:
+    """Wait for the extraction of a document, and count its time."""
+    result = None
+    try:
+        result = _pool(document, run).result(future)
+    finally:
+        # A process that failed or was killed leaves no time of its own.
+        exact = result.seconds if isinstance(result, Prepared) else 0.0
+        document.seconds["extract"] += exact or run.reading.seconds_of(future)
+    return result
+
+
+@contextmanager
+def _timed(document: ReadDocument, stage: str) -> Iterator[None]:
+    started = perf_counter()
+    try:
+        yield
+    finally:
+        document.seconds[stage] += perf_counter() - started
 
 
 def _described(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from parquetry.planning.diff import Change
 from parquetry.printing import visible
@@ -57,6 +58,8 @@ class ReadingProgress:
         """hashes of namespaces and document ids: two documents that share one count once on a progress bar"""
         self._extracting: dict[Future[Any], str] = {}
         """path of each document passed to the extraction processes, in work or not"""
+        self._took: WeakKeyDictionary[Future[Any], float] = WeakKeyDictionary()
+        """seconds that the extraction processes worked on a document, as far as they were looked at"""
         self._due: dict[object, float] = {}
         """ticket of a wait -> time in seconds at which it is reported"""
 
@@ -76,13 +79,20 @@ class ReadingProgress:
         def done(_: Future[Any]) -> None:
             with self._lock:
                 del self._extracting[future]
-                self.waits.end(future)
+                self._took[future] = self.waits.end(future)
             if is_all and not future.cancelled():
                 self.read(change)
 
         with self._lock:
             self._extracting[future] = _path(change)
         future.add_done_callback(done)
+
+    def seconds_of(self, future: Future[Any]) -> float:
+        """Return the seconds that a followed document was in work, exact to `LOOK_SECONDS`; 0 for a shorter time."""
+        with self._lock:
+            if future in self._took:
+                return self._took[future]
+            return next((wait.seconds for wait in self.waits.all if wait.ticket is future), 0.0)
 
     def read(self, change: Change) -> None:
         """Record that a document is read, or has failed."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -50,6 +51,8 @@ class Prepared:
 
     extraction: Extraction
     chunks: tuple[Chunk, ...]
+    seconds: float = 0.0
+    """seconds that both took; 0 if that is not known"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +167,11 @@ def _chunker(chunk_size: ChunkSize | None) -> Chunker:
 
 
 def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
+    started = perf_counter()
     try:
         extraction = registry.extract(document, _extraction)
-        return Prepared(extraction, _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size))
+        chunks = _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size)
+        return Prepared(extraction, chunks, perf_counter() - started)
     finally:
         if len(document.content) >= _LARGE_BYTES:
             freed_memory.give_back()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 from parquetry.errors import Verdict, classify
+from parquetry.masking import masked
 from parquetry.planning.outage import Lost, lost_to
+from parquetry.planning.slowest import SlowItem
 from parquetry.sessions.distill.learn import distill
 from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.distill.stated import StatedReply
@@ -16,6 +19,7 @@ from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.sessions.reading import FoundSession
 from parquetry.tasks.sessions.run import SessionRun
+from parquetry.telemetry.tracing import batch_attributes, span
 
 log = logging.getLogger("parquetry")
 
@@ -88,7 +92,8 @@ def process_sessions(batch: SessionBatch, run: SessionRun) -> SessionBatchReport
     Raises:
         ParquetryError: an error that concerns the whole run.
     """
-    return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
+    with span("parquetry.batch", batch_attributes(batch.number, len(batch.sessions)), run.trace):
+        return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
 
 
 def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport:
@@ -106,6 +111,7 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
     if not run.patient:
         detail = "not tried: the language model could not be asked for many sessions in a row"
         return _failed(found, Verdict("retry", "unreachable", detail), Lost("model", "unreachable", detail))
+    started = perf_counter()
     try:
         learned = _learn(found, run)
     except Exception as error:
@@ -116,6 +122,10 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
             run.lost()
         log.info("%s failed: %s: %s", found.ref.uri, verdict.reason, verdict.detail)
         return _failed(found, verdict, lost_to("model", error))
+    finally:
+        file, ref = found.file, found.ref
+        seconds = perf_counter() - started
+        run.slowest.add(SlowItem(file.namespace, file.source, ref.session_id, masked(ref.uri), "distill", seconds))
     run.answered()
     return learned
 

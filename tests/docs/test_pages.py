@@ -11,7 +11,7 @@ from tests.documentation import OWN_RULES, PAGES, ROOT, anchors_of, blocks_of, l
 
 COMMANDS = get_command(application()).commands
 OWN_PAGES = [page for page in PAGES if page not in OWN_RULES]
-LANGUAGES = {"sh", "console", "json", "python", "sql", "toml", "text"}
+LANGUAGES = {"sh", "console", "yaml", "json", "python", "sql", "toml", "text"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -138,6 +138,8 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "batches",
         "kept",
         "index_error",
+        "seconds_by_stage",
+        "slowest",
     ]
     assert list(told["documents"]) == [
         "scanned",

@@ -1,0 +1,1 @@
+"""Metrics of runs, logs as JSON, and traces, for the tools of operators."""
