@@ -129,6 +129,7 @@ REQUESTS: Mapping[str, str] = {
     "empty-owner": "a user or an organization without a name",
     "failed": "the request failed",
     "file-not-ready": "the file has no text yet, or none at all",
+    "form-expired": "the form was not loaded in this visit",
     "headers-too-large": "the headers have too many bytes",
     "host-not-allowed": "the host that the request names is not one of this service",
     "invalid-base64": "the content is not base64",

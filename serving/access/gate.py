@@ -9,6 +9,7 @@ from parquetry.serving.access.origin import host_allowed, is_foreign, is_loopbac
 from parquetry.serving.access.principals import ANONYMOUS, OPERATOR, Principal
 from parquetry.serving.access.rate_limit import RequestLimiter
 from parquetry.serving.access.refusals import Forbidden, NotAuthenticated
+from parquetry.serving.access.sessions import SessionStore, visit_of
 from parquetry.serving.access.token_text import TOKEN_PREFIX
 from parquetry.serving.access.tokens import Invalid, TokenStore
 from parquetry.settings.serving import ServeSettings
@@ -40,6 +41,8 @@ class Arrival:
     authorizations: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
     """headers `X-Parquetry-Token`"""
+    cookies: tuple[str, ...] = ()
+    """headers `Cookie`"""
     forwarded: bool = False
     """True if a proxy passed the request on"""
 
@@ -67,6 +70,7 @@ class Arrival:
             next(iter(each("sec-fetch-site")), None),
             each("authorization"),
             each(TOKEN_HEADER),
+            each("cookie"),
             forwarded=not _FORWARDED.isdisjoint(found),
         )
 
@@ -86,22 +90,31 @@ class Gate:
     Args:
         settings: `[serve]`; `host` is the address that the service really listens on.
         tokens: tokens of the service.
+        sessions: sessions of browsers; None for none.
+        cookie: name of the cookie of a session.
     """
 
-    def __init__(self, settings: ServeSettings, tokens: TokenStore) -> None:
+    def __init__(
+        self, settings: ServeSettings, tokens: TokenStore, sessions: SessionStore | None = None, cookie: str = ""
+    ) -> None:
         self._settings = settings
         self._tokens = tokens
+        self._sessions = sessions
+        self.cookie = cookie
+        """name of the cookie of a session"""
         self._limiter = RequestLimiter(settings.requests_per_minute)
         self.tokens_always = settings.token_required or not is_loopback(settings.host)
         """True if no request is served without a token"""
 
-    def admit(self, arrival: Arrival, *, foreign_bearers: bool = False) -> Principal:
+    def admit(self, arrival: Arrival, *, foreign_bearers: bool = False, by_cookie: bool = False) -> Principal:
         """Return the maker of a request.
 
         Args:
             arrival: the request.
             foreign_bearers: take other bearers than tokens of this service, as for the OpenAI dialect; the request is
                 then anonymous, unless `X-Parquetry-Token` names its maker.
+            by_cookie: take a cookie of a session, as for pages in browsers; elsewhere it means nothing, so that no
+                page of another origin can use it.
 
         Raises:
             AccessRefused: the request is not served: its host, origin, token or rate.
@@ -109,12 +122,33 @@ class Gate:
         """
         self.screen(arrival)
         plain = presented_token(arrival, foreign_bearers=foreign_bearers)
+        signed_in = self._signed_in(arrival) if by_cookie and plain is None else None
+        if signed_in is not None:
+            return signed_in
         if plain is None:
             if self._needs_token(arrival):
                 raise NotAuthenticated("token-missing", f"send a token, {_BEGIN}, as Authorization: Bearer; {_CREATE}")
             return ANONYMOUS if arrival.authorizations else OPERATOR
         found = self._tokens.check(plain)
         if not isinstance(found, Principal):
+            raise NotAuthenticated(f"token-{found}", _WHY[found])
+        self._limiter.admit(found.token_id or "")
+        return found
+
+    def _signed_in(self, arrival: Arrival) -> Principal | None:
+        """Return the bearer of the session that a cookie names; None if it names none.
+
+        Raises:
+            NotAuthenticated: its token is not accepted any more; the session is over, too.
+        """
+        visit = visit_of(arrival.cookies, self.cookie)
+        if self._sessions is None or visit is None:
+            return None
+        found = self._sessions.bearer(visit)
+        if found is None:
+            return None
+        if not isinstance(found, Principal):
+            self._sessions.end(visit)
             raise NotAuthenticated(f"token-{found}", _WHY[found])
         self._limiter.admit(found.token_id or "")
         return found

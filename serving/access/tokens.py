@@ -201,6 +201,21 @@ class TokenStore:
         row = self._table.one(f"SELECT {_CHECKED} FROM tokens WHERE digest = ?", digest)
         if row is None or not secrets.compare_digest(row[0], digest):
             return "unknown"
+        return self._checked(row)
+
+    def bearer_of(self, token_id: str) -> Principal | Invalid:
+        """Return the bearer of a token that was presented before, or the reason for which it is not accepted any more.
+
+        Args:
+            token_id: id of the token.
+
+        Raises:
+            StorageError: the tokens cannot be read.
+        """
+        row = self._table.one(f"SELECT {_CHECKED} FROM tokens WHERE id = ?", token_id)
+        return "unknown" if row is None else self._checked(row)
+
+    def _checked(self, row: Sequence[Any]) -> Principal | Invalid:
         _, token_id, *values, expires_at, last_used_at, revoked_at = row
         now = self._now()
         if revoked_at is not None:

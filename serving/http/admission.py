@@ -12,9 +12,9 @@ from parquetry.plural import size_of
 from parquetry.serving.access.audit import AuditEvent
 from parquetry.serving.access.gate import Arrival
 from parquetry.serving.access.principals import Principal
-from parquetry.serving.access.refusals import AccessRefused
+from parquetry.serving.access.refusals import AccessRefused, NotAuthenticated
 from parquetry.serving.http.dialects import dialect_of, error_response
-from parquetry.serving.http.problems import Problem
+from parquetry.serving.http.problems import Problem, known_problem
 from parquetry.serving.service.resources import Resources
 
 MOST_HEADERS = 16 * 1024
@@ -44,17 +44,21 @@ class Admission:
             return
         resources: Resources = self._owner.state.resources
         client = scope.get("client")
+        dialect = dialect_of(scope["path"])
         arrival = Arrival.of(scope["method"], client[0] if client else None, scope["headers"])
         try:
             if scope["path"] in self._public:
                 resources.gate.screen(arrival)
             else:
                 scope.setdefault("state", {})["principal"] = resources.gate.admit(
-                    arrival, foreign_bearers=dialect_of(scope["path"]).foreign_bearers
+                    arrival, foreign_bearers=dialect.foreign_bearers, by_cookie=dialect.sign_in is not None
                 )
         except ParquetryError as error:
             if isinstance(error, AccessRefused):
                 record_refusal(resources, arrival.peer, error, f"{scope['method']} {scope['path'][:200]}")
+            if dialect.sign_in is not None and isinstance(error, NotAuthenticated) and scope["method"] == "GET":
+                await dialect.sign_in({**scope, "app": self._owner}, known_problem(error))(scope, receive, send)
+                return
             await error_response(scope["path"], error)(scope, receive, send)
             return
         await self._app(scope, receive, send)

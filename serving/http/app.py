@@ -24,6 +24,8 @@ from parquetry.serving.http import (
 from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits, body_limit
 from parquetry.serving.http.containment import Containment
+from parquetry.serving.http.dashboard.paths import PUBLIC as DASHBOARD_PUBLIC
+from parquetry.serving.http.dashboard.routes import add_dashboard
 from parquetry.serving.http.dialects import add_handlers
 from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.http.etags import ETags
@@ -105,12 +107,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(index_routes.router)
     app.include_router(dify_routes.router)
     add_store_routes(app)
+    add_dashboard(app)
     add_passthrough(app)
     serve = known.serve
     app.add_middleware(ETags)
     app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimits, limit=partial(body_limit, serve))
-    app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
+    app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC | DASHBOARD_PUBLIC)
     if serve.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600

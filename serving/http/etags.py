@@ -51,7 +51,7 @@ async def _send_tagged(start: Message, body: Message, known: str, send: Send) ->
     tag = f'"{hashlib.blake2b(body.get("body", b""), digest_size=12).hexdigest()}"'
     headers = MutableHeaders(raw=start["headers"])
     headers["ETag"] = tag
-    headers["Cache-Control"] = "private, no-cache"
+    headers.setdefault("Cache-Control", "private, no-cache")
     headers["Vary"] = _VARY
     if tag in (each.strip().removeprefix("W/") for each in known.split(",")) or known.strip() == "*":
         del headers["Content-Length"]

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from parquetry.ids import settings_hash
 from parquetry.serving.access.audit import AuditLog
 from parquetry.serving.access.gate import Gate
+from parquetry.serving.access.sessions import SessionStore
 from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.files.content import FileFolder
 from parquetry.serving.files.file_records import FileRecords
@@ -32,6 +34,7 @@ class Resources:
     state: Path
     follower: CorpusFollower
     tokens: TokenStore
+    sessions: SessionStore
     gate: Gate
     jobs: JobStore
     uploads: UploadStore
@@ -59,6 +62,9 @@ class Resources:
         record = WorkerRecord(state)
         tables = StateDatabase(state, FILE, SCHEMA, "files and vector stores", ADDED)
         tokens = TokenStore(state)
+        sessions = SessionStore(state, tokens)
+        # Cookies know no ports: two services of one machine share them.
+        cookie = f"parquetry_{settings_hash({'state': str(state)})}"
 
         def announce(version: int) -> None:
             followed(version)
@@ -69,7 +75,8 @@ class Resources:
             state,
             CorpusFollower(settings, announce),
             tokens,
-            Gate(settings.serve, tokens),
+            sessions,
+            Gate(settings.serve, tokens, sessions, cookie),
             JobStore(state),
             UploadStore(settings),
             AuditLog(state, keep_text=settings.serve.audit_text),
@@ -93,4 +100,5 @@ class Resources:
         self.feedback.close()
         self.responses.close()
         self.files.close()
+        self.sessions.close()
         self.tokens.close()

@@ -1,0 +1,1 @@
+"""Routes of the dashboard, which answer in HTML."""

@@ -1,0 +1,152 @@
+"""Pages of documents: their list, one of them with its chunks, and its removal."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from parquetry.model import Access
+from parquetry.serving.access.principals import Principal
+from parquetry.serving.access.refusals import AccessRefused
+from parquetry.serving.access.visibility import demand_change, filters_for
+from parquetry.serving.http.callers import PublishedParts, ReadCaller, WriteCaller
+from parquetry.serving.http.dashboard.forms import CheckedForm
+from parquetry.serving.http.dashboard.html import page, redirect
+from parquetry.serving.http.dashboard.paths import DOCUMENTS
+from parquetry.serving.http.removing import remove_document
+from parquetry.serving.service import documents as shown
+from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.resources import Resources
+from parquetry.serving.web.documents import CHUNKS_SHOWN, item_of, segments
+from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.storage.search.document_browsing import ORDERS, STATUSES, Browsing, Order, browse, facets
+from parquetry.storage.search.filters import Filters
+
+router = APIRouter(include_in_schema=False)
+PAGE = 50
+"""documents of a page"""
+DocumentId = Annotated[str, Path(max_length=255)]
+Name = Annotated[str, Query(max_length=1024)]
+_NOTICES = {
+    "deleted": "The document was deleted.",
+    "deleting": "The document is being deleted; it leaves this list when that is done.",
+}
+
+
+@router.get(DOCUMENTS)
+def list_documents(
+    request: Request,
+    caller: ReadCaller,
+    parts: PublishedParts,
+    q: Name = "",
+    status: Name = "",
+    namespace: Name = "",
+    source: Name = "",
+    media_type: Annotated[str, Query(max_length=1024, alias="type")] = "",
+    sort: Name = "-added",
+    number: Annotated[int, Query(alias="page", ge=1, le=20_000_000)] = 1,
+    notice: Name = "",
+) -> Response:
+    """Show a page of the documents."""
+    order: Order = next((each for each in ORDERS if each == sort.removeprefix("-")), "added")
+    known = next((each for each in STATUSES if each == status), None)
+    asked = Filters(
+        namespaces=(namespace,) if namespace else (), source=source or None, media_type=media_type or None
+    )
+    browsing = Browsing(
+        filters_for(caller, None, asked), q.strip() or None, known, order, descending=sort.startswith("-")
+    )
+    with parts.follower.reader() as reader, closing(reader.index.session()) as session:
+        rows, total = browse(session, browsing, PAGE, (number - 1) * PAGE)
+        choices = facets(session, filters_for(caller, None, Filters()))
+    kept = {"q": q.strip(), "status": known or "", "namespace": namespace, "source": source, "type": media_type}
+
+    def link(**changed: Any) -> str:
+        values = {**kept, "sort": sort, "page": number, **changed}
+        return f"{DOCUMENTS}?{urlencode({name: value for name, value in values.items() if value})}"
+
+    return page(
+        request,
+        "documents.html",
+        documents=[item_of(row) for row in rows],
+        total=total,
+        first=(number - 1) * PAGE + 1,
+        number=number,
+        pages=max(1, -(-total // PAGE)),
+        choices=choices,
+        asked=kept,
+        order=order,
+        descending=browsing.descending,
+        link=link,
+        notice=_NOTICES.get(notice, ""),
+    )
+
+
+@router.get(f"{DOCUMENTS}/{{document_id}}")
+def show_document(
+    request: Request,
+    document_id: DocumentId,
+    caller: ReadCaller,
+    parts: PublishedParts,
+    chunk: Annotated[int | None, Query(ge=0, le=2**31)] = None,
+    start: Annotated[int, Query(alias="from", ge=0, le=2**31)] = 0,
+) -> Response:
+    """Show a document: what is known of it, and its text with the spans of its chunks."""
+    with parts.follower.reader() as reader:
+        row = shown.document(reader, caller, document_id)
+        chunks = shown.chunks_of(reader, row)
+        text = shown.text_of(reader, row)
+    first = (start if chunk is None else chunk) // CHUNKS_SHOWN * CHUNKS_SHOWN
+    visible = chunks[first : first + CHUNKS_SHOWN]
+    return page(
+        request,
+        "document.html",
+        document=item_of(row),
+        row=row,
+        metadata=shown.shown_metadata(parts.settings, row),
+        chunks=visible,
+        segments=segments(text, visible, chunk),
+        first=first,
+        following=first + CHUNKS_SHOWN if first + CHUNKS_SHOWN < len(chunks) else None,
+        before=max(0, first - CHUNKS_SHOWN) if first else None,
+        total=len(chunks),
+        characters=len(text),
+        may_delete=_may_delete(parts, caller, row),
+    )
+
+
+def _may_delete(parts: Resources, caller: Principal, row: dict[str, Any]) -> bool:
+    if parts.settings.serve.read_only:
+        return False
+    access = Access(row["visibility"], row["org_id"], row["user_id"], tuple(row["tags"] or ()))
+    try:
+        demand_change(caller, row["namespace"], access)
+    except AccessRefused:
+        return False
+    return True
+
+
+@router.get(f"{DOCUMENTS}/{{document_id}}/delete")
+def confirm_deletion(request: Request, document_id: DocumentId, caller: WriteCaller, parts: PublishedParts) -> Response:
+    """Ask before a document is deleted."""
+    row = _row(parts, caller, document_id)
+    return page(request, "delete.html", document=item_of(row), uploaded=row["source"] == UPLOADS)
+
+
+@router.post(f"{DOCUMENTS}/{{document_id}}/delete")
+async def delete_document(
+    request: Request, document_id: DocumentId, caller: WriteCaller, parts: PublishedParts, _: CheckedForm
+) -> Response:
+    """Delete a document, and its bytes if it was uploaded."""
+    row = await in_thread(_row, parts, caller, document_id)
+    done = await remove_document(request, parts, caller, row["namespace"], document_id, at_once=False)
+    return redirect(f"{DOCUMENTS}?notice={'deleting' if isinstance(done, JSONResponse) else 'deleted'}")
+
+
+def _row(parts: Resources, caller: Principal, document_id: str) -> dict[str, Any]:
+    with parts.follower.reader() as reader:
+        return shown.document(reader, caller, document_id)

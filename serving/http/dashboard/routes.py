@@ -1,0 +1,19 @@
+"""All routes of the dashboard."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from parquetry.serving.http.dashboard import (
+    asset_routes,
+    document_routes,
+    overview_routes,
+    search_routes,
+    session_routes,
+)
+
+
+def add_dashboard(app: FastAPI) -> None:
+    """Answer browsers at `/`."""
+    for routes in (overview_routes, search_routes, document_routes, session_routes, asset_routes):
+        app.include_router(routes.router)

@@ -1,0 +1,1 @@
+"""Pages of the dashboard: what they show, and their HTML; knows no web framework."""

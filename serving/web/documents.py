@@ -1,0 +1,167 @@
+"""Documents as pages show them: rows of a list, and one document with the spans of its chunks marked in its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from parquetry.reasons import REASONS
+from parquetry.serving.service.documents import origin_of, url_of
+
+CHUNKS_SHOWN = 40
+"""chunks of a document on one page"""
+_TYPES: Mapping[str, str] = {
+    "application/pdf": "PDF",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel",
+    "application/msword": "Word 97",
+    "application/vnd.ms-excel": "Excel 97",
+    "application/vnd.ms-powerpoint": "PowerPoint 97",
+    "application/vnd.ms-outlook": "Outlook",
+    "application/epub+zip": "EPUB",
+    "application/json": "JSON",
+    "application/rtf": "RTF",
+    "message/rfc822": "Mail",
+    "text/html": "HTML",
+    "text/markdown": "Markdown",
+    "text/plain": "Text",
+    "text/csv": "CSV",
+}
+"""names that people use for media types"""
+_SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The reason for which a document is not searchable."""
+
+    stage: str
+    reason: str
+    """code"""
+    explanation: str
+    """one line; empty for an unknown code"""
+    detail: str
+    """message of the run: what was wrong, where, and what to do"""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentItem:
+    """A document in a list."""
+
+    id: str
+    name: str
+    title: str
+    """empty if it is the name"""
+    namespace: str
+    source: str
+    badge: str
+    """`Upload`, `URL`, `YouTube`, or the name of its source"""
+    kind: str
+    """its type, as people call it"""
+    size: int
+    """bytes"""
+    chunks: int
+    status: str
+    failure: Failure | None
+    added_at: datetime
+    modified_at: datetime | None
+    indexed_at: datetime | None
+    url: str | None
+    path: str
+    visibility: str
+    tags: tuple[str, ...]
+
+
+def item_of(row: Mapping[str, Any]) -> DocumentItem:
+    """Return a row of the view `published` as an item of a list."""
+    name = row["filename"] or row["title"] or "Untitled"
+    origin = origin_of(row)
+    return DocumentItem(
+        id=row["document_id"],
+        name=name,
+        title=row["title"] if row["title"] and row["title"] != name else "",
+        namespace=row["namespace"],
+        source=row["source"],
+        badge=_SOURCES.get(origin, origin),
+        kind=kind_of(row["media_type"]),
+        size=row["size"] or 0,
+        chunks=row["chunks"] or 0,
+        status=row["status"],
+        failure=failure_of(row["error"]) if row["status"] != "indexed" else None,
+        added_at=row["created_at"],
+        modified_at=row["modified_at"],
+        indexed_at=row["indexed_at"],
+        url=url_of(row),
+        path=row["path"],
+        visibility=row["visibility"],
+        tags=tuple(row["tags"] or ()),
+    )
+
+
+def kind_of(media_type: str | None) -> str:
+    """Return the name that people use for a media type."""
+    if not media_type:
+        return "Unknown"
+    plain = media_type.partition(";")[0].strip()
+    return _TYPES.get(plain) or plain.rpartition("/")[2].removeprefix("x-")
+
+
+def failure_of(error: str | None) -> Failure:
+    """Return the failure that a row states as `stage/reason: detail`."""
+    code, _, detail = (error or "").partition(": ")
+    stage, _, reason = code.rpartition("/")
+    return Failure(stage, reason, REASONS.get(reason, ""), detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a text that belongs to the same chunks throughout."""
+
+    text: str
+    begins: tuple[int, ...]
+    """0-based numbers of the chunks that begin here"""
+    tint: str
+    """`even` or `odd` by the number of its chunk, `shared` where chunks overlap, `none` outside all of them"""
+    chosen: bool
+    """True within the chunk that was asked for"""
+
+
+def segments(text: str, chunks: Sequence[Mapping[str, Any]], chosen: int | None) -> list[Segment]:
+    """Return the part of a text that consecutive chunks cover, in pieces, in order. Pure.
+
+    Args:
+        text: text of the document.
+        chunks: chunks with `chunk_index`, `start` and `end`, by position.
+        chosen: number of the chunk that was asked for.
+    """
+    if not chunks:
+        return []
+    bounds = sorted({place for each in chunks for place in (each["start"], each["end"])})
+    opened: dict[int, list[Mapping[str, Any]]] = {}
+    for each in chunks:
+        opened.setdefault(each["start"], []).append(each)
+    found, holding = [], list[Mapping[str, Any]]()
+    for start, end in zip(bounds, bounds[1:], strict=False):
+        begins = opened.get(start, [])
+        holding = [each for each in holding if each["end"] > start] + begins
+        numbers = [each["chunk_index"] for each in holding]
+        found.append(
+            Segment(
+                text[start:end],
+                tuple(each["chunk_index"] for each in begins),
+                _tint(numbers),
+                chosen in numbers,
+            )
+        )
+    return found
+
+
+def _tint(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return "none"
+    if len(numbers) > 1:
+        return "shared"
+    return "odd" if numbers[0] % 2 else "even"
