@@ -1,7 +1,7 @@
-"""Sessions of browsers: a cookie names one, and it stands for the token that somebody signed in with.
+"""Sessions of browsers: a cookie names one, and it stands for the token that its visitor signed in with.
 
-The cookie is random and tells nothing of the token. A session ends when its token is revoked or expires, at its own end,
-or when its bearer signs out; only a hash of the cookie is kept.
+The cookie is random and tells nothing of the token. A session ends when its token is revoked or expires, after some
+hours, or when its bearer signs out; only a hash of the cookie is kept.
 """
 
 from __future__ import annotations

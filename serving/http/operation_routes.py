@@ -54,7 +54,7 @@ def job_item(job: Job) -> forms.JobItem:
     )
 
 
-def _job(parts: Resources, caller: Principal, job_id: str) -> Job:
+def job_of(parts: Resources, caller: Principal, job_id: str) -> Job:
     """Return a job that the caller may see: its own, or any for those who see everything.
 
     Raises:
@@ -103,7 +103,7 @@ def _chosen(caller: Principal) -> dict[str, Any]:
 @router.get("/jobs/{job_id}")
 def get_job(job_id: JobId, caller: ReadCaller, parts: Parts) -> forms.JobItem:
     """Return a job."""
-    return job_item(_job(parts, caller, job_id))
+    return job_item(job_of(parts, caller, job_id))
 
 
 @router.post("/jobs", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
@@ -138,7 +138,7 @@ def _payload(asked: forms.NewJob, caller: Principal, namespace: str | None) -> d
 @router.delete("/jobs/{job_id}")
 def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobItem:
     """Cancel a job: at once if it waits, at the next safe point if it runs."""
-    return job_item(parts.jobs.cancel(_job(parts, caller, job_id).id))
+    return job_item(parts.jobs.cancel(job_of(parts, caller, job_id).id))
 
 
 def _demand_everything(caller: Principal) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from parquetry.reasons import REASONS
@@ -21,6 +22,9 @@ _TYPES: Mapping[str, str] = {
     "application/vnd.ms-excel": "Excel 97",
     "application/vnd.ms-powerpoint": "PowerPoint 97",
     "application/vnd.ms-outlook": "Outlook",
+    "application/vnd.oasis.opendocument.text": "OpenDocument",
+    "application/vnd.oasis.opendocument.spreadsheet": "OpenDocument sheet",
+    "application/vnd.oasis.opendocument.presentation": "OpenDocument slides",
     "application/epub+zip": "EPUB",
     "application/json": "JSON",
     "application/rtf": "RTF",
@@ -29,6 +33,11 @@ _TYPES: Mapping[str, str] = {
     "text/markdown": "Markdown",
     "text/plain": "Text",
     "text/csv": "CSV",
+    "text/xml": "XML",
+    "application/xml": "XML",
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/tiff": "TIFF",
 }
 """names that people use for media types"""
 _SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
@@ -54,7 +63,7 @@ class DocumentItem:
     id: str
     name: str
     title: str
-    """empty if it is the name"""
+    """empty if the name says as much"""
     namespace: str
     source: str
     badge: str
@@ -78,11 +87,12 @@ class DocumentItem:
 def item_of(row: Mapping[str, Any]) -> DocumentItem:
     """Return a row of the view `published` as an item of a list."""
     name = row["filename"] or row["title"] or "Untitled"
+    title = row["title"] or ""
     origin = origin_of(row)
     return DocumentItem(
         id=row["document_id"],
         name=name,
-        title=row["title"] if row["title"] and row["title"] != name else "",
+        title="" if title in (name, name.rpartition(".")[0]) else title,
         namespace=row["namespace"],
         source=row["source"],
         badge=_SOURCES.get(origin, origin),
@@ -121,6 +131,7 @@ class Segment:
     """A piece of a text that belongs to the same chunks throughout."""
 
     text: str
+    """without empty lines around it"""
     begins: tuple[int, ...]
     """0-based numbers of the chunks that begin here"""
     tint: str
@@ -144,13 +155,16 @@ def segments(text: str, chunks: Sequence[Mapping[str, Any]], chosen: int | None)
     for each in chunks:
         opened.setdefault(each["start"], []).append(each)
     found, holding = [], list[Mapping[str, Any]]()
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         begins = opened.get(start, [])
         holding = [each for each in holding if each["end"] > start] + begins
         numbers = [each["chunk_index"] for each in holding]
+        piece = text[start:end].strip("\n")
+        if not piece.strip() and not begins:
+            continue
         found.append(
             Segment(
-                text[start:end],
+                piece,
                 tuple(each["chunk_index"] for each in begins),
                 _tint(numbers),
                 chosen in numbers,

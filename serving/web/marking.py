@@ -10,8 +10,8 @@ from parquetry.language.stems import fold, stemmer, stop_words
 
 LONGEST_EXTRACT = 300
 """characters of a text that a result shows: about three lines"""
-_BEFORE = 60
-"""characters shown before the sentence that fits best"""
+_LEAST = 160
+"""characters from the sentence that fits best to the end of its text; with fewer, some before it are shown as well"""
 _WORD = re.compile(r"\w+")
 
 
@@ -56,19 +56,22 @@ def extract(text: str, quoted: tuple[int, int]) -> str:
         text: the text.
         quoted: span of the sentence within the text.
     """
-    start = max(0, quoted[0] - _BEFORE)
-    if start:
-        gap = re.compile(r"\s").search(text, start, quoted[0])
-        start = gap.end() if gap else quoted[0]
+    start = quoted[0]
+    if len(text) - start < _LEAST:
+        gap = re.compile(r"\s").search(text, max(0, len(text) - LONGEST_EXTRACT), start)
+        start = 0 if len(text) <= LONGEST_EXTRACT else gap.end() if gap else start
     stop = min(len(text), start + LONGEST_EXTRACT)
     if stop < len(text):
         stop = max(text.rfind(" ", start, stop), start + LONGEST_EXTRACT // 2)
-    shown = " ".join(text[start:stop].split()).lstrip("# ")
+    lines = (columns(line) for line in text[start:stop].splitlines() if line.strip("|-: "))
+    shown = " ".join(" ".join(lines).split()).lstrip("# ")
     return f"{'… ' if start else ''}{shown}{' …' if stop < len(text) else ''}"
 
 
 def columns(row: str) -> str:
-    """Return a row of a Markdown table with its cells apart, as people write them."""
+    """Return a row of a Markdown table with its cells apart, as people write them; any other line as it is."""
+    if "|" not in row:
+        return row
     return " · ".join(cell.strip() for cell in row.strip().strip("|").split("|") if cell.strip())
 
 

@@ -1,4 +1,4 @@
-"""Lists of documents for people: sorted, narrowed by name and status, and summed up; a list costs what its page holds."""
+"""Lists of documents for people: sorted, narrowed by name and status, and summed up."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
     page = rows(
         connection,
         f"SELECT {_COLUMNS} FROM published WHERE {condition} "
-        f"ORDER BY {_KEYS[asked.order]} {direction} NULLS LAST, document_id, namespace LIMIT {limit:d} OFFSET {offset:d}",
+        f"ORDER BY {_KEYS[asked.order]} {direction} NULLS LAST, document_id, namespace "
+        f"LIMIT {limit:d} OFFSET {offset:d}",
         values,
     )
     ((total,),) = tuples(connection, f"SELECT count(*) FROM published WHERE {condition}", values)

@@ -54,9 +54,7 @@ def list_documents(
     """Show a page of the documents."""
     order: Order = next((each for each in ORDERS if each == sort.removeprefix("-")), "added")
     known = next((each for each in STATUSES if each == status), None)
-    asked = Filters(
-        namespaces=(namespace,) if namespace else (), source=source or None, media_type=media_type or None
-    )
+    asked = Filters(namespaces=(namespace,) if namespace else (), source=source or None, media_type=media_type or None)
     browsing = Browsing(
         filters_for(caller, None, asked), q.strip() or None, known, order, descending=sort.startswith("-")
     )

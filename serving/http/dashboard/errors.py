@@ -25,7 +25,12 @@ def sign_in_page(scope: Scope, problem: Problem) -> Response:
     place = asked.url.path + (f"?{query}" if query else "")
     missing = problem.reason == "token-missing"
     answer = page(
-        asked, "sign_in.html", problem.status, next=place, refusal="" if missing else problem.detail, reason=problem.reason
+        asked,
+        "sign_in.html",
+        problem.status,
+        next=place,
+        refusal="" if missing else problem.detail,
+        reason=problem.reason,
     )
     # A script that fetches a part of a page loads the whole page instead.
     answer.headers.update({**problem.all_headers, "HX-Refresh": "true"})

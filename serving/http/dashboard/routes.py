@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from parquetry.serving.http.dashboard import (
+    add_routes,
     asset_routes,
     document_routes,
     overview_routes,
@@ -15,5 +16,5 @@ from parquetry.serving.http.dashboard import (
 
 def add_dashboard(app: FastAPI) -> None:
     """Answer browsers at `/`."""
-    for routes in (overview_routes, search_routes, document_routes, session_routes, asset_routes):
+    for routes in (overview_routes, search_routes, document_routes, add_routes, session_routes, asset_routes):
         app.include_router(routes.router)

@@ -23,7 +23,7 @@ _LONGEST = 2000
 
 
 @router.get(SIGN_IN)
-def show_sign_in(request: Request, next: Annotated[str, Query(max_length=_LONGEST)] = "/") -> Response:  # noqa: A002
+def show_sign_in(request: Request, next: Annotated[str, Query(max_length=_LONGEST)] = "/") -> Response:
     """Show the form to sign in."""
     return page(request, "sign_in.html", next=_own(next), refusal="", reason="")
 

@@ -7,7 +7,9 @@ from fastapi.routing import APIRoute
 
 from parquetry.serving.access.principals import RIGHTS
 from parquetry.serving.http.callers import Requires
-from parquetry.serving.http.health_routes import PUBLIC
+from parquetry.serving.http.dashboard.paths import PATHS, SIGN_IN, SIGN_OUT
+from parquetry.serving.http.dashboard.paths import PUBLIC as DASHBOARD_PUBLIC
+from parquetry.serving.http.health_routes import PUBLIC as HEALTH_PUBLIC
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
 from tests.serving.http.checks import problem
@@ -15,7 +17,9 @@ from tests.workshop import Workshop
 
 DESCRIPTION = "/openapi.json"
 """the description of the routes, which names no data"""
-
+PUBLIC = HEALTH_PUBLIC | DASHBOARD_PUBLIC
+SESSION = (("POST", SIGN_IN), ("POST", SIGN_OUT))
+"""routes without a right that take only forms of the dashboard itself"""
 
 IDS = ("vector_store_id", "file_id", "batch_id", "upload_id")
 
@@ -58,6 +62,11 @@ def refused(response, path, status, reason):
         assert response.status_code == 403, response.text
         assert response.json()["error_code"] == (1001 if reason == "token-missing" else 1002)
         return
+    if any(path == each or (each != "/" and path.startswith(f"{each}/")) for each in PATHS):
+        assert response.status_code == status, response.text
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert f'data-reason="{reason}"' in response.text
+        return
     if not path.startswith("/v1/"):
         problem(response, status, reason)
         return
@@ -84,6 +93,9 @@ def test_without_a_token_nothing_is_answered(guarded):
     with guarded.client() as client:
         for method, path, _ in routes(guarded):
             response = client.request(method, filled(path), json={})
+            if (method, path) in SESSION:
+                refused(response, path, 403, "form-expired")
+                continue
             if path in PUBLIC:
                 assert response.status_code == 200, path
                 continue
