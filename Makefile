@@ -29,7 +29,7 @@ MAKEFLAGS += --jobs=2
 # Tests start hundreds of processes; each would compile the whole product again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types imports fast slow fuzz azurite constraints schedules licences audit clean
+.PHONY: demo test test-all lint types imports fast slow fuzz azurite constraints schedules licences audit screenshots clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
@@ -106,6 +106,10 @@ audit: $(STAMP)
 	@test -x .audit/bin/pip-audit || { $(BIN)/python -m venv .audit \
 		&& .audit/bin/python -m pip -qqq --disable-pip-version-check --no-input install pip-audit 2>/dev/null; } || true
 	@$(BIN)/python docs/audit.py .audit/bin/pip-audit
+
+# Pictures of the dashboard in docs/dashboard, with Debian's Chromium.
+screenshots: $(STAMP)
+	@$(BIN)/python docs/take_screenshots.py
 
 clean:
 	rm -rf $(VENV) .audit .fuzz .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -154,7 +154,14 @@ def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
     }
     prompts = {f"parquetry/sessions/{name}_prompt.md" for name in ("compare", "distill")}
     calibrations = {f"parquetry/ranking/calibrations/{name}" for name in ("questions.txt", "wordllama.json")}
-    assert installed == {*modules, *prompts, *calibrations, "parquetry/py.typed"}
+    web = ROOT / "serving" / "web"
+    pages = {
+        f"parquetry/serving/web/{path.relative_to(web)}"
+        for name in ("templates", "static")
+        for path in web.glob(f"{name}/*")
+    }
+    assert len(pages) > 12
+    assert installed == {*modules, *prompts, *calibrations, *pages, "parquetry/py.typed"}
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2].partition("/")[0] for name in archive.getnames()}
     assert held <= {

@@ -112,7 +112,8 @@ async def _submitted(
     job = await in_thread(ingest, parts, caller, namespace, contents)
     record.write(documents=len(contents), status=202)
     if _is_part(request):
-        return await in_thread(_job_page, request, job)
+        part: Response = await in_thread(_job_page, request, job)
+        return part
     return redirect(f"{ADD}/jobs/{job.id}")
 
 

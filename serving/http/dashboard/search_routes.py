@@ -38,8 +38,9 @@ def _day(value: str) -> date | None:
     return found if 1 < found.year < 9999 else None
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
+def _midnight(day: date | None, later: int = 0) -> datetime | None:
+    """Return the beginning of a day in UTC, or of one that is some days later."""
+    return None if day is None else datetime.combine(day + timedelta(days=later), time(), UTC)
 
 
 def _filters(asked: Asked) -> Filters:
@@ -48,9 +49,9 @@ def _filters(asked: Asked) -> Filters:
         source=asked.source,
         media_type=asked.media_type,
         tags=(asked.tag,) if asked.tag else (),
-        since=asked.since and _midnight(asked.since),
+        since=_midnight(asked.since),
         # The last day is part of what is asked for.
-        until=asked.until and _midnight(asked.until + timedelta(days=1)),
+        until=_midnight(asked.until, later=1),
     )
 
 

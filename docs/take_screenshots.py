@@ -1,0 +1,92 @@
+"""Take the pictures of the dashboard again: `make screenshots`, of the example handbook, into `docs/dashboard/`."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "dashboard"
+QUESTION = "/search?q=Why+does+the+fan+in+bay+4+run+backwards%3F"
+SIZES = ((1280, 900), (390, 844))
+"""pixels: a desk, and a phone"""
+_SETTINGS = """[corpus]
+root = "corpus"
+[[source]]
+name = "handbook"
+uri = "handbook"
+"""
+_PROGRAM = [sys.executable, "-m", "parquetry.serving.cli.main"]
+
+
+def views(client: httpx.Client) -> dict[str, str]:
+    """Return name and path of every view."""
+    listed = client.get("/documents", params={"q": "employee-handbook.pdf"}).text
+    document = re.search(r'"(/documents/[0-9a-f-]{36})"', listed)
+    if document is None:
+        raise SystemExit("the handbook is not published")
+    return {
+        "overview": "/",
+        "search": QUESTION,
+        "documents": "/documents?sort=name",
+        "document": f"{document[1]}?chunk=1",
+        "add": "/add",
+        "sign-in": "/sign-in",
+    }
+
+
+def take(browser: Browser, url: str, name: str, path: str) -> None:
+    """Take one view on a desk and on a phone, light and dark."""
+    schemes: tuple[Any, ...] = ("light", "dark")
+    for width, height in SIZES:
+        for scheme in schemes:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page.goto(url + path)
+            page.wait_for_load_state("networkidle")
+            picture = Image.open(io.BytesIO(page.screenshot()))
+            picture.save(FOLDER / f"{name}-{width}-{scheme}.webp", quality=60, method=6)
+            page.close()
+
+
+def main() -> None:
+    """Publish the handbook in a temporary folder, serve it, and take its pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        shutil.copytree(ROOT / "examples" / "handbook", folder / "handbook")
+        (folder / "broken.docx").write_bytes(b"PK\x03\x04 this is no document at all")
+        (folder / "broken.docx").rename(folder / "handbook" / "people" / "works-agreement.docx")
+        (folder / "parquetry.toml").write_text(_SETTINGS, "utf-8")
+        subprocess.run([*_PROGRAM, "refresh", "--direct"], cwd=folder, check=True)
+        service = subprocess.Popen(
+            [*_PROGRAM, "serve", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        try:
+            url = next(found[0] for line in service.stdout or () if (found := re.search(r"http://[\w.]+:\d+", line)))
+            with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+                while client.get("/ready").status_code != 200:
+                    time.sleep(0.1)
+                shown = views(client)
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+                for name, path in shown.items():
+                    take(browser, url, name, path)
+                browser.close()
+        finally:
+            service.terminate()
+            service.wait(60)
+
+
+if __name__ == "__main__":
+    main()

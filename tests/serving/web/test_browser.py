@@ -1,0 +1,170 @@
+"""The dashboard in a real browser: what scripts add, what the keyboard reaches, and an audit of accessibility."""
+
+import re
+
+import pytest
+
+from parquetry.settings.sections import parse_settings
+from tests.documentation import ROOT
+from tests.servers.browser import chromium
+from tests.servers.http_app import working_app
+from tests.serving.web.conftest import HOSTILE
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = ("serious", "critical")
+SECONDS = 60_000
+"""milliseconds that a busy machine may take for a step"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(browser, house):
+    """Return a function that opens a page; at the end, nothing failed in it and nothing was asked of another host."""
+    contexts, told, asked = [], [], []
+
+    def opened(path="/", *, base=house.url, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(base + path)
+        return page
+
+    yield opened
+    for each in contexts:
+        each.close()
+    assert told == []
+    assert asked
+    assert [url for url in asked if not re.match(r"http://127\.0\.0\.1:\d+/", url)] == []
+
+
+def document_link(page, name):
+    return page.get_by_role("link", name=name, exact=True)
+
+
+def test_search_answers_as_one_types_and_leads_to_the_passage(open_page):
+    page = open_page("/search")
+    page.keyboard.type("days of holiday")
+    page.locator("mark", has_text="holiday").first.wait_for()
+    assert "q=days+of+holiday" in page.url
+    page.get_by_text("Words", exact=True).click()
+    page.wait_for_url("**mode=text**")
+    page.get_by_role("link", name="Leave").first.click()
+    page.wait_for_url("**/documents/**")
+    assert "thirty days of holiday" in page.locator(".chosen").first.inner_text()
+
+
+def test_files_are_uploaded_with_their_progress_and_failures_stay_until_dismissed(open_page):
+    page = open_page("/add")
+    page.set_input_files(
+        "#file",
+        [
+            {"name": f"{HOSTILE}.txt", "mimeType": "text/plain", "buffer": b"The numbat digs."},
+            {"name": "bad.docx", "mimeType": "application/octet-stream", "buffer": b"PK\x03\x04 no"},
+            {"name": "large.bin", "mimeType": "application/octet-stream", "buffer": bytes(34 * 1024 * 1024)},
+        ],
+    )
+    document_link(page, f"{HOSTILE}.txt").wait_for()
+    page.locator(".addition.failed", has_text="bad.docx").wait_for()
+    assert "not a whole file of its type" in page.locator(".addition.failed", has_text="bad.docx").inner_text()
+    large = page.locator(".addition.failed", has_text="large.bin")
+    assert "A document may have" in large.inner_text()
+    page.get_by_role("button", name="Dismiss large.bin").click()
+    assert large.count() == 0
+    assert page.locator("img[src=x]").count() == 0
+    document_link(page, f"{HOSTILE}.txt").click()
+    assert "The numbat digs." in page.locator(".reading").inner_text()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("The document was deleted.").wait_for()
+
+
+def test_file_that_is_dropped_is_uploaded(open_page):
+    page = open_page("/add")
+    transfer = page.evaluate_handle(
+        """() => { const held = new DataTransfer();
+        held.items.add(new File(["The dugong grazes."], "dugong.txt", {type: "text/plain"})); return held; }"""
+    )
+    page.dispatch_event("#drop", "dragenter", {"dataTransfer": transfer})
+    assert "over" in page.locator("#drop").get_attribute("class")
+    page.dispatch_event("#drop", "drop", {"dataTransfer": transfer})
+    document_link(page, "dugong.txt").wait_for()
+
+
+def test_keyboard_alone_finds_and_opens_a_document(open_page):
+    page = open_page("/documents")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    page.keyboard.press("/")
+    page.keyboard.type("leave.md")
+    page.get_by_text("1–1 of 1 document").wait_for()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "leave.md":
+            break
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/documents/*-*")
+    assert page.get_by_role("heading", name="Leave", exact=True).is_visible()
+
+
+def test_token_is_asked_for_and_leads_to_the_page(open_page, tmp_path_factory, house):
+    root = tmp_path_factory.mktemp("closed") / "corpus"
+    settings = parse_settings({"corpus": {"root": str(root)}, "serve": {"token_required": True}}, "test")
+    with working_app(settings) as app:
+        plain = app.resources.tokens.create("ada", user_id="ada", rights=["search", "read", "write"])[1]
+        page = open_page("/sign-in?next=/add", base=app.url)
+        page.keyboard.type(plain)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/add")
+        assert page.get_by_title("Signed in as").inner_text() == "ada"
+        assert page.evaluate("document.cookie") == ""
+        assert page.get_by_label("Seen by").first.locator("option").all_inner_texts() == ["Only me"]
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/sign-in")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_audit_of_accessibility_finds_nothing_serious_and_nothing_is_wider_than_the_screen(open_page, width, scheme):
+    page = open_page("/", width=width, scheme=scheme)
+    link = "/documents?q=leave"
+    for path in ("/", "/search?q=holiday", link, "/add", "/sign-in"):
+        page.goto(page.url.partition("/")[0] + "//" + page.url.split("/")[2] + path)
+        _audit(page, width)
+    page.goto(page.url.rpartition("/")[0] + link)
+    document_link(page, "leave.md").click()
+    page.wait_for_url("**/documents/*-*")
+    _audit(page, width)
+    page.get_by_role("link", name="Delete").click()
+    page.wait_for_url("**/delete")
+    _audit(page, width)
+
+
+def _audit(page, width):
+    # The policy of the page forbids scripts that are inserted; the browser runs this one beside it.
+    page.evaluate(AXE.read_text("utf-8") + "; 0")
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert [(each["id"], page.url) for each in found["violations"] if each["impact"] in SERIOUS] == []
+    assert len(found["passes"]) > 10
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+
+
+def test_browser_is_not_left_out_in_ci(monkeypatch):
+    """Where `CI` is set, a missing browser fails."""
+    monkeypatch.setattr("tests.servers.browser.CHROMIUM", None)
+    for value, outcome in (("1", pytest.fail.Exception), ("", pytest.skip.Exception)):
+        monkeypatch.setenv("CI", value)
+        with pytest.raises(outcome, match="apt-get install"), chromium():
+            pass

@@ -1,0 +1,37 @@
+"""Documents as pages show them: the spans of chunks in a text, and reasons for people."""
+
+from parquetry.serving.web.documents import Segment, failure_of, kind_of, segments
+
+
+def chunk(number, start, end):
+    return {"chunk_index": number, "start": start, "end": end}
+
+
+def test_segments_show_where_chunks_begin_and_overlap():
+    text = "one two three four"
+    found = segments(text, [chunk(0, 0, 7), chunk(1, 4, 13), chunk(2, 14, 18)], 1)
+    assert found == [
+        Segment("one ", (0,), "even", chosen=False),
+        Segment("two", (1,), "shared", chosen=True),
+        Segment(" three", (), "odd", chosen=True),
+        Segment("four", (2,), "even", chosen=False),
+    ]
+
+
+def test_page_of_chunks_shows_its_part_of_the_text_alone():
+    assert [each.text for each in segments("abcdef", [chunk(5, 2, 4)], None)] == ["cd"]
+    assert segments("abcdef", [], None) == []
+
+
+def test_failure_names_its_reason_in_words():
+    found = failure_of("extract/encrypted: leave.pdf needs a password: remove it")
+    assert (found.stage, found.reason) == ("extract", "encrypted")
+    assert found.explanation == "the document needs a password"
+    assert found.detail == "leave.pdf needs a password: remove it"
+    assert failure_of(None).explanation == ""
+
+
+def test_types_have_the_names_that_people_use():
+    assert kind_of("application/pdf") == "PDF"
+    assert kind_of("text/x-python; charset=utf-8") == "python"
+    assert kind_of(None) == "Unknown"
