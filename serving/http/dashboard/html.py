@@ -53,6 +53,8 @@ class Frame:
     may_write: bool
 
 
+_ELSEWHERE = frozenset({"cross-site", "same-site"})
+"""values of `Sec-Fetch-Site` for links on pages of others"""
 NO_FRAME = Frame((), "", signed_in=False, form_token="", may_write=False)
 
 
@@ -67,6 +69,9 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     """
     resources: Resources = request.app.state.resources
     known = visit(request, resources)
+    if known is None and request.headers.get("sec-fetch-site") in _ELSEWHERE:
+        # From a page of another site the browser sends no cookie, and a new one would end a session that there is.
+        return HTMLResponse(render("arrival.html", frame=NO_FRAME), status, dict(HEADERS))
     made = known or new_visit()
     principal: Principal | None = getattr(request.state, "principal", None)
     framed = _frame(request.scope, resources, principal, made)

@@ -13,6 +13,25 @@ document.addEventListener("keydown", (event) => {
   field.select();
 });
 
+// What could not be loaded is said where it would stand, until something is.
+const trouble = (event, told) => {
+  const place = event.detail.target;
+  if (!place || document.getElementById("trouble")) return;
+  const line = document.createElement("p");
+  line.id = "trouble";
+  line.className = "alert";
+  line.setAttribute("role", "alert");
+  line.textContent = told;
+  place.before(line);
+};
+document.addEventListener("htmx:sendError", (event) => trouble(event, "The service cannot be reached; what you see is not up to date."));
+document.addEventListener("htmx:responseError", (event) => {
+  const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+  const detail = page.querySelector(".problem .detail");
+  trouble(event, detail ? detail.textContent : `The service answered with status ${event.detail.xhr.status}.`);
+});
+document.addEventListener("htmx:afterSwap", () => document.getElementById("trouble")?.remove());
+
 // A form that takes long says so, and is not sent twice.
 for (const form of document.querySelectorAll("form[data-busy]")) {
   form.addEventListener("submit", () => {
@@ -24,11 +43,13 @@ for (const form of document.querySelectorAll("form[data-busy]")) {
 
 const upload = document.getElementById("upload");
 if (upload) {
-  const AT_ONCE = 3;
+  // Files on their way at a time, from the first byte until they are searchable: each asks for its state every second.
+  const AT_ONCE = 8;
   const field = document.getElementById("file");
   const drop = document.getElementById("drop");
   const queue = document.getElementById("queue");
   const waiting = [];
+  const indexing = new Set();
   let sending = 0;
 
   const sized = (bytes) => (bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
@@ -95,16 +116,17 @@ if (upload) {
     };
     request.upload.onload = () => { entry.state.textContent = "Received"; };
     request.onloadend = () => {
+      if (request.status === 200 && !entry.cancelled) {
+        const part = new DOMParser().parseFromString(request.responseText, "text/html").body.firstElementChild;
+        entry.list.replaceWith(part);
+        htmx.process(part);
+        if (part.hasAttribute("hx-get")) {
+          indexing.add(part.id);
+          return;
+        }
+      } else if (!entry.cancelled) failed(entry, reason(request));
       sending -= 1;
       next();
-      if (entry.cancelled) return;
-      if (request.status !== 200) {
-        failed(entry, reason(request));
-        return;
-      }
-      const part = new DOMParser().parseFromString(request.responseText, "text/html").body.firstElementChild;
-      entry.list.replaceWith(part);
-      htmx.process(part);
     };
     entry.progress.classList.remove("unseen");
     entry.state.textContent = "Uploading";
@@ -133,6 +155,15 @@ if (upload) {
     next();
   };
 
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const id of indexing) {
+      const part = document.getElementById(id);
+      if (part && part.hasAttribute("hx-get")) continue;
+      indexing.delete(id);
+      sending -= 1;
+    }
+    next();
+  });
   document.documentElement.classList.add("scripted");
   field.addEventListener("change", () => {
     add([...field.files]);

@@ -28,10 +28,19 @@ def test_openais_paths_speak_its_dialect(path):
     assert dialect_of(path).foreign_bearers
 
 
-@pytest.mark.parametrize("path", ["/", "/v10", "/v1x/files", "/api/v1/jobs", "/health"])
+@pytest.mark.parametrize("path", ["/v10", "/v1x/files", "/api/v1/jobs", "/health", "/searches"])
 def test_other_paths_speak_the_services_own(path):
     assert not dialect_of(path).foreign_bearers
     assert json.loads(error_response(path, Problem(404, "no-such-job", "no job")).body)["reason"] == "no-such-job"
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/documents/none", "/add"])
+def test_paths_of_the_dashboard_speak_html(path):
+    assert dialect_of(path).sign_in is not None
+    answer = error_response(path, Problem(404, "no-such-job", "no <b>job</b>"))
+    assert answer.media_type == "text/html"
+    assert b'data-reason="no-such-job"' in answer.body
+    assert b"no &lt;b&gt;job&lt;/b&gt;" in answer.body
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -70,8 +70,12 @@ class Visitor:
         headers: headers of every request.
     """
 
+    opened: ClassVar[list[httpx.Client]] = []
+    """connections to be closed when the test is over"""
+
     def __init__(self, url: str, **headers: str) -> None:
         self.client = httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False, follow_redirects=True)
+        self.opened.append(self.client)
         self._origin = {"Origin": url, "Sec-Fetch-Site": "same-origin"}
 
     def open(self, path: str, **values: Any) -> Page:

@@ -33,6 +33,13 @@ def house(tmp_path_factory):
         yield SimpleNamespace(app=app, url=app.url)
 
 
+@pytest.fixture(autouse=True)
+def _visitors_leave():
+    yield
+    while Visitor.opened:
+        Visitor.opened.pop().close()
+
+
 @pytest.fixture
 def visitor(house):
     return Visitor(house.url)

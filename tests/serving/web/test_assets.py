@@ -50,6 +50,6 @@ def test_times_are_told_in_words():
 
 
 def test_value_that_a_template_lacks_is_an_error():
-    with pytest.raises(Exception, match="frame"):
+    with pytest.raises(Exception, match="is undefined"):
         render("error.html")
     assert Path(FOLDER).is_dir()

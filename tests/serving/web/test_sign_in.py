@@ -74,6 +74,15 @@ def test_signing_in_changes_the_cookie_and_signing_out_ends_the_session(guarded)
     assert with_old.open("/").status == 401
 
 
+def test_link_on_another_site_ends_no_session(guarded):
+    """A browser sends no cookie then; the page loads itself again, with it."""
+    response = Visitor(guarded.url).client.get("/documents", headers={"Sec-Fetch-Site": "cross-site"})
+    assert response.status_code == 401
+    assert "set-cookie" not in response.headers
+    assert '<meta http-equiv="refresh" content="0">' in response.text
+    assert "everybody.md" not in response.text
+
+
 def test_wrong_token_is_refused_with_a_reason_and_recorded_without_it(guarded):
     page = Visitor(guarded.url).sign_in("pqt_wrong")
     assert page.status == 401

@@ -1,7 +1,5 @@
 """Lists of documents: paged, sorted, narrowed and summed up in SQL, under the rights of their caller."""
 
-from contextlib import closing
-
 import pytest
 
 from parquetry.model import Access
@@ -30,8 +28,8 @@ def shelf(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def connection(shelf):
-    with shelf.index() as opened, closing(opened.cursor()) as session:
-        yield session
+    with shelf.index() as opened:
+        yield opened
 
 
 def names(rows):
