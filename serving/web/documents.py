@@ -35,9 +35,6 @@ _TYPES: Mapping[str, str] = {
     "text/csv": "CSV",
     "text/xml": "XML",
     "application/xml": "XML",
-    "image/jpeg": "JPEG",
-    "image/png": "PNG",
-    "image/tiff": "TIFF",
 }
 """names that people use for media types"""
 _SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
@@ -116,7 +113,8 @@ def kind_of(media_type: str | None) -> str:
     if not media_type:
         return "Unknown"
     plain = media_type.partition(";")[0].strip()
-    return _TYPES.get(plain) or plain.rpartition("/")[2].removeprefix("x-")
+    group, _, name = plain.rpartition("/")
+    return _TYPES.get(plain) or (name.upper() if group == "image" else name.removeprefix("x-"))
 
 
 def failure_of(error: str | None) -> Failure:

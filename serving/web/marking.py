@@ -70,7 +70,7 @@ def extract(text: str, quoted: tuple[int, int]) -> str:
 
 def columns(row: str) -> str:
     """Return a row of a Markdown table with its cells apart, as people write them; any other line as it is."""
-    if "|" not in row:
+    if not row.strip().startswith("|") and not row.rstrip().endswith("|"):
         return row
     return " · ".join(cell.strip() for cell in row.strip().strip("|").split("|") if cell.strip())
 

@@ -67,9 +67,14 @@ class OverviewPage:
         return sum(each.chunks for each in self.sources)
 
     @property
-    def not_indexed(self) -> int:
-        """Number of documents that searches do not find."""
-        return sum(each.failed + each.skipped for each in self.sources)
+    def failed(self) -> int:
+        """Number of documents that could not be read."""
+        return sum(each.failed for each in self.sources)
+
+    @property
+    def skipped(self) -> int:
+        """Number of documents with nothing to index."""
+        return sum(each.skipped for each in self.sources)
 
     @property
     def namespaces(self) -> int:

@@ -34,4 +34,4 @@ def test_extract_begins_with_the_best_sentence_and_drops_the_marks_of_tables():
     assert extract(text, (7, 20)).startswith("… The second one")
     table = "| bay | noise |\n| --- | --- |\n| 1 | 94 |\n"
     assert extract(table, (0, 5)) == "bay · noise 1 · 94"
-    assert columns("plain - text") == "plain - text"
+    assert columns("sort(|leaf| leaf.number)") == "sort(|leaf| leaf.number)"

@@ -47,7 +47,8 @@ def test_overview_counts_what_is_there_and_says_what_failed(visitor):
     page = visitor.open("/")
     assert page.status == 200
     assert "Documents 4" in page.text
-    assert "Not searchable 1" in page.text
+    assert "Failed 1" in page.text
+    assert "/documents?status=failed" in page.links
     assert "damaged" in page.text
     assert "The content is not a whole file of its type." in page.text
 
