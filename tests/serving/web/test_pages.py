@@ -10,6 +10,7 @@ from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
 from tests.serving.web.browsing import Visitor, marks
 from tests.serving.web.conftest import HOSTILE, TEXTS
+from tests.storage.shelf import Shelf
 
 VIEWS = ("/", "/search", "/search?q=walnut", "/documents", "/add", "/sign-in", "/documents/none")
 OWN_PATH = re.compile(r"/static/[\w.-]+")
@@ -171,3 +172,20 @@ def test_first_run_leads_to_the_first_upload_and_source(tmp_path):
     assert "/add" in page.links
     assert "parquetry refresh ./docs" in page.text
     assert len(TEXTS) == 4
+
+
+def test_pages_of_a_thousand_documents_follow_one_another(tmp_path):
+    shelf = Shelf(tmp_path / "corpus")
+    shelf.publish({f"{number:04}.md": ["oak"] for number in range(1000)})
+    settings = parse_settings({"corpus": {"root": str(tmp_path / "corpus")}, "search": {"language": "none"}}, "test")
+    with running_app(settings) as app:
+        visitor = Visitor(app.url)
+        page, seen = visitor.open("/documents", sort="name"), []
+        while True:
+            seen += re.findall(r">(\d{4}\.md)</a>", page.html)
+            following = [link for link in page.links if link.endswith(f"page={len(seen) // 50 + 1}")]
+            if len(seen) >= 1000 or not following:
+                break
+            page = visitor.open(following[-1])
+    assert seen == [f"{number:04}.md" for number in range(1000)]
+    assert "951–1,000 of 1,000 documents" in page.text
