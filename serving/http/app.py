@@ -102,10 +102,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     add_handlers(app)
     add_openai_routes(app, known)
-    for routes in (agent_routes, gateway_routes, operation_routes, mcp_routes, health_routes):
+    for routes in (
+        agent_routes,
+        gateway_routes,
+        operation_routes,
+        mcp_routes,
+        health_routes,
+        index_routes,
+        dify_routes,
+    ):
         app.include_router(routes.router)
-    app.include_router(index_routes.router)
-    app.include_router(dify_routes.router)
     add_store_routes(app)
     add_dashboard(app)
     add_passthrough(app)

@@ -10,7 +10,7 @@ from parquetry.model import Visibility
 from parquetry.reasons import REASONS
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.web.documents import Failure
+from parquetry.serving.web.documents import ShownFailure
 
 Step = Literal["queued", "running", "searchable", "failed", "cancelled"]
 
@@ -24,13 +24,13 @@ class Addition:
     document_id: str
     """empty before it is published, and if it was not"""
     chunks: int
-    failure: Failure | None
+    failure: ShownFailure | None
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who may see a new document."""
+    """The audience of a new document."""
 
     visibility: Visibility
     label: str
@@ -44,7 +44,7 @@ def additions_of(job: Job) -> list[Addition]:
     names = [str(each["path"]).rpartition("/")[2] for each in job.payload.get("uploads", ())]
     if job.state == "failed":
         code = job.reason or "failed"
-        failure = Failure("", code, REASONS.get(code, ""), job.detail or "")
+        failure = ShownFailure("", code, REASONS.get(code, ""), job.detail or "")
         return [Addition(name, "failed", "", 0, failure, ()) for name in names]
     if job.state == "cancelled":
         return [Addition(name, "cancelled", "", 0, None, ()) for name in names]
@@ -55,7 +55,7 @@ def _told(document: Mapping[str, Any]) -> Addition:
     error = document["error"]
     failure = None
     if error is not None:
-        failure = Failure(error["stage"], error["reason"], REASONS.get(error["reason"], ""), error["detail"])
+        failure = ShownFailure(error["stage"], error["reason"], REASONS.get(error["reason"], ""), error["detail"])
     searchable = failure is None and document["status"] == "indexed"
     return Addition(
         document["filename"],

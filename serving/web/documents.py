@@ -41,7 +41,7 @@ _SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ShownFailure:
     """The reason for which a document is not searchable."""
 
     stage: str
@@ -54,7 +54,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentItem:
+class ListedDocument:
     """A document in a list."""
 
     id: str
@@ -71,7 +71,7 @@ class DocumentItem:
     """bytes"""
     chunks: int
     status: str
-    failure: Failure | None
+    failure: ShownFailure | None
     added_at: datetime
     modified_at: datetime | None
     indexed_at: datetime | None
@@ -81,12 +81,12 @@ class DocumentItem:
     tags: tuple[str, ...]
 
 
-def item_of(row: Mapping[str, Any]) -> DocumentItem:
+def item_of(row: Mapping[str, Any]) -> ListedDocument:
     """Return a row of the view `published` as an item of a list."""
     name = row["filename"] or row["title"] or "Untitled"
     title = row["title"] or ""
     origin = origin_of(row)
-    return DocumentItem(
+    return ListedDocument(
         id=row["document_id"],
         name=name,
         title="" if title in (name, name.rpartition(".")[0]) else title,
@@ -117,11 +117,11 @@ def kind_of(media_type: str | None) -> str:
     return _TYPES.get(plain) or (name.upper() if group == "image" else name.removeprefix("x-"))
 
 
-def failure_of(error: str | None) -> Failure:
+def failure_of(error: str | None) -> ShownFailure:
     """Return the failure that a row states as `stage/reason: detail`."""
     code, _, detail = (error or "").partition(": ")
     stage, _, reason = code.rpartition("/")
-    return Failure(stage, reason, REASONS.get(reason, ""), detail)
+    return ShownFailure(stage, reason, REASONS.get(reason, ""), detail)
 
 
 @dataclass(frozen=True, slots=True)

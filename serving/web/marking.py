@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MarkedPart:
     """A piece of a text."""
 
     text: str
@@ -24,7 +24,7 @@ class Part:
     """True for a word of the question"""
 
 
-def marked(text: str, query: str, language: str) -> list[Part]:
+def marked(text: str, query: str, language: str) -> list[MarkedPart]:
     """Return a text in pieces, in order, with the words of a question marked, in any inflection.
 
     Args:
@@ -37,16 +37,16 @@ def marked(text: str, query: str, language: str) -> list[Part]:
     terms = set(stem([word for word in asked if word not in stop_words(language)] or asked))
     words = list(_WORD.finditer(text))
     stems = stem([fold(word[0]) for word in words])
-    parts: list[Part] = []
+    parts: list[MarkedPart] = []
     end = 0
     for word, found in zip(words, stems, strict=True):
         if found not in terms:
             continue
         if word.start() > end:
-            parts.append(Part(text[end : word.start()], marked=False))
-        parts.append(Part(word[0], marked=True))
+            parts.append(MarkedPart(text[end : word.start()], marked=False))
+        parts.append(MarkedPart(word[0], marked=True))
         end = word.end()
-    return [*parts, Part(text[end:], marked=False)] if end < len(text) else parts
+    return [*parts, MarkedPart(text[end:], marked=False)] if end < len(text) else parts
 
 
 def extract(text: str, quoted: tuple[int, int]) -> str:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from parquetry.serving.search.citations import Citation, cite
-from parquetry.serving.web.marking import Part, columns, extract, headings_of, marked
+from parquetry.serving.web.marking import MarkedPart, columns, extract, headings_of, marked
 from parquetry.storage.search.searcher import Hit
 
 WEAK = 0.3
@@ -16,7 +16,7 @@ WEAK = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchForm:
     """A question with its filters, as the form of the page has them."""
 
     q: str = ""
@@ -52,7 +52,7 @@ class Result:
     """match, 0 to 100; None if relevance is not calibrated for the embedder"""
     table: str
     """column names, if the best line is a row of a table"""
-    lines: tuple[Part, ...]
+    lines: tuple[MarkedPart, ...]
     also_in: int
     """number of other places with the same text"""
 

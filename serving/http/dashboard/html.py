@@ -41,7 +41,7 @@ class NavigationItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageFrame:
     """The parts that all pages have."""
 
     items: tuple[NavigationItem, ...]
@@ -55,7 +55,7 @@ class Frame:
 
 _ELSEWHERE = frozenset({"cross-site", "same-site"})
 """values of `Sec-Fetch-Site` for links on pages of others"""
-NO_FRAME = Frame((), "", signed_in=False, form_token="", may_write=False)
+NO_FRAME = PageFrame((), "", signed_in=False, form_token="", may_write=False)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -104,10 +104,10 @@ def redirect(path: str) -> RedirectResponse:
     return RedirectResponse(path, 303, dict(HEADERS))
 
 
-def _frame(scope: Scope, resources: Resources, principal: Principal | None, value: str) -> Frame:
+def _frame(scope: Scope, resources: Resources, principal: Principal | None, value: str) -> PageFrame:
     token = form_token(value)
     if principal is None:
-        return Frame((), "", signed_in=False, form_token=token, may_write=False)
+        return PageFrame((), "", signed_in=False, form_token=token, may_write=False)
     may_write = principal.may("write") and not resources.settings.serve.read_only
     views = (
         ("Overview", "/", principal.may("read")),
@@ -122,6 +122,6 @@ def _frame(scope: Scope, resources: Resources, principal: Principal | None, valu
         if allowed
     )
     if principal.operator:
-        return Frame(items, "This machine", signed_in=False, form_token=token, may_write=may_write)
+        return PageFrame(items, "This machine", signed_in=False, form_token=token, may_write=may_write)
     who = principal.user_id or principal.org_id or f"Token {principal.token_id}"
-    return Frame(items, who, signed_in=True, form_token=token, may_write=may_write)
+    return PageFrame(items, who, signed_in=True, form_token=token, may_write=may_write)

@@ -17,7 +17,7 @@ from parquetry.serving.http.dashboard.paths import SEARCH
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.search.service import SearchRequest
-from parquetry.serving.web.results import Asked, results_of
+from parquetry.serving.web.results import SearchForm, results_of
 from parquetry.storage.search.document_browsing import facets
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Mode
@@ -43,7 +43,7 @@ def _midnight(day: date | None, later: int = 0) -> datetime | None:
     return None if day is None else datetime.combine(day + timedelta(days=later), time(), UTC)
 
 
-def _filters(asked: Asked) -> Filters:
+def _filters(asked: SearchForm) -> Filters:
     return Filters(
         namespaces=(asked.namespace,) if asked.namespace else (),
         source=asked.source,
@@ -71,7 +71,7 @@ def show_search(
     until: Name = "",
 ) -> Response:
     """Show the passages that answer a question, best first."""
-    asked = Asked(
+    asked = SearchForm(
         q.strip(),
         mode if mode in _MODES else "hybrid",
         namespace or None,

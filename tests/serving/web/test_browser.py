@@ -174,7 +174,7 @@ def _audit(page, width):
 
 
 def test_browser_is_not_left_out_in_ci(monkeypatch):
-    """Where `CI` is set, a missing browser fails."""
+    """With `CI` set, a missing browser fails."""
     monkeypatch.setattr("tests.servers.browser.CHROMIUM", None)
     for value, outcome in (("1", pytest.fail.Exception), ("", pytest.skip.Exception)):
         monkeypatch.setenv("CI", value)

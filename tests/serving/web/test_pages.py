@@ -1,4 +1,4 @@
-"""Pages of the dashboard without scripts, over a real socket: all that they show is text, whoever wrote it."""
+"""Pages of the dashboard without scripts, over a real socket: all that they show is text, of strangers, too."""
 
 import re
 import time
