@@ -40,6 +40,7 @@ from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
 
 _DESCRIPTION = "Search a corpus, add documents to it, and run it."
+_ROUTES = (agent_routes, gateway_routes, operation_routes, mcp_routes, health_routes, index_routes, dify_routes)
 _PROBLEM = {
     "description": "Problem (RFC 9457)",
     "content": {
@@ -102,15 +103,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     add_handlers(app)
     add_openai_routes(app, known)
-    for routes in (
-        agent_routes,
-        gateway_routes,
-        operation_routes,
-        mcp_routes,
-        health_routes,
-        index_routes,
-        dify_routes,
-    ):
+    for routes in _ROUTES:
         app.include_router(routes.router)
     add_store_routes(app)
     add_dashboard(app)
