@@ -141,5 +141,6 @@ def test_all_routes_of_searches_take_turns(tmp_path):
         "/api/knowledge/search",
         "/api/v1/knowledge/{namespace}/retrieve",
         "/retrieval",
+        "/search",
         "/v1/vector_stores/{vector_store_id}/search",
     }
