@@ -1,4 +1,4 @@
-"""What is seen of a run from outside: its outcome in metrics, whatever it was."""
+"""Tell the outcome of a run, successful or not: metrics, traces, lines of a log."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RunWatch:
     version: int | None = None
     """version that the run began with"""
     open: ExitStack = field(default_factory=ExitStack)
-    """what ends with the watch"""
+    """contexts that end with the watch"""
     spans: ExitStack = field(default_factory=ExitStack)
     """the span of the run"""
     root: Span | None = None

@@ -31,7 +31,7 @@ _SCOPE = "parquetry"
 _KINDS = {"internal": SpanKind.INTERNAL, "server": SpanKind.SERVER, "client": SpanKind.CLIENT}
 
 
-class Pipeline:
+class OtlpSender:
     """Spans and metrics on their way to a collector."""
 
     def __init__(self) -> None:

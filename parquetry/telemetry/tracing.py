@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span
 
-    from parquetry.telemetry.otlp import Pipeline
+    from parquetry.telemetry.otlp import OtlpSender
 
 EXTRA = "otel"
 FLUSH_SECONDS = 5.0
 """longest time that the end of a run or a command waits for the collector"""
 Value = str | int | float | bool | list[str]
 _lock = threading.Lock()
-_pipeline: Pipeline | None = None
+_pipeline: OtlpSender | None = None
 _sending: threading.Thread | None = None
 """the last flush"""
 
@@ -45,12 +45,12 @@ def start_tracing(settings: ObservabilitySettings) -> bool:
     with _lock:
         if _pipeline is None:
             try:
-                from parquetry.telemetry.otlp import Pipeline
+                from parquetry.telemetry.otlp import OtlpSender
             except ImportError as error:
                 raise MissingExtra(EXTRA, "observability.otel") from error
             # Its lines about a collector that is away would go to the terminal; what was lost is counted instead.
             logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-            _pipeline = Pipeline()
+            _pipeline = OtlpSender()
             atexit.register(flush)
     return True
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -39,6 +38,7 @@ from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
 from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
+from parquetry.settings.serving import ServeSettings
 from parquetry.telemetry.json_logs import log_service
 from parquetry.telemetry.tracing import flush, start_tracing
 
@@ -97,13 +97,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             app.state.resources.close()
             flush()
 
-    responses: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
     app = FastAPI(
         title="Parquetry",
         version=version("parquetry"),
         description=_DESCRIPTION,
         lifespan=lifespan,
-        responses=responses,
+        responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
         docs_url=None,
         redoc_url=None,
     )
@@ -115,7 +114,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_store_routes(app)
     add_dashboard(app)
     add_passthrough(app)
-    serve = known.serve
+    _add_middleware(app, known.serve, is_traced=is_traced)
+    return app
+
+
+def _add_middleware(app: FastAPI, serve: ServeSettings, *, is_traced: bool) -> None:
+    """Add what every request passes, the innermost first."""
     app.add_middleware(ETags)
     app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimits, limit=partial(body_limit, serve))
@@ -128,4 +132,3 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RequestMetrics, owner=app)
     if is_traced:
         app.add_middleware(RequestTraces)
-    return app
