@@ -12,7 +12,7 @@ from parquetry.flows.orchestration.run_log import tasks_log_to_run
 from parquetry.masked_output import masked_errors
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.migrations import brought_up
-from parquetry.storage.lake.orders import Answer, Orders
+from parquetry.storage.lake.orders import OrderAnswer, Orders
 from parquetry.tasks.documents.remote import carry_out
 from parquetry.tasks.engine.gate import PrefectGate
 
@@ -40,9 +40,9 @@ def _carry_out(order: str, corpus: str, config: str | None) -> None:
     content = orders.read(order)
     try:
         settings = brought_up(settings_of_run(config, corpus), quietly=True)
-        orders.answer(order, Answer(report=carry_out(content, settings, PrefectGate())))
+        orders.answer(order, OrderAnswer(report=carry_out(content, settings, PrefectGate())))
     except ParquetryError as error:
         if classify(error).fate == "stop":
             # Another worker would fail for the same reason.
-            orders.answer(order, Answer(stop=str(error)))
+            orders.answer(order, OrderAnswer(stop=str(error)))
         raise

@@ -19,7 +19,7 @@ _STAMP = "%Y%m%dT%H%M%S"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OrderAnswer:
     """The outcome of an order: one of both."""
 
     report: str | None = None
@@ -59,14 +59,14 @@ class Orders:
             )
         return content
 
-    def answer(self, name: str, answer: Answer) -> None:
+    def answer(self, name: str, answer: OrderAnswer) -> None:
         """Store the answer to an order."""
         self._write(_answered(name), json.dumps(asdict(answer)))
 
-    def answer_to(self, name: str) -> Answer | None:
+    def answer_to(self, name: str) -> OrderAnswer | None:
         """Return the answer to an order; None if there is none."""
         content = self._read(_answered(name))
-        return None if content is None else Answer(**json.loads(content))
+        return None if content is None else OrderAnswer(**json.loads(content))
 
     def delete(self, name: str) -> None:
         """Delete an order and its answer."""

@@ -14,7 +14,7 @@ from parquetry.flows.pipelines.pipeline import open_run
 from parquetry.planning.batches import into_batches
 from parquetry.settings.sections import override
 from parquetry.storage.files.layout import layout_of
-from parquetry.storage.lake.orders import Answer, Orders
+from parquetry.storage.lake.orders import OrderAnswer, Orders
 from parquetry.tasks.documents import spooled, worker
 from parquetry.tasks.documents.batch import BatchReport, failed_batch
 from parquetry.tasks.documents.remote import check_workers, remote_batches
@@ -159,8 +159,8 @@ def test_orders_in_the_corpus_are_answered_and_deleted(tmp_path):
     name = orders.place('{"batch": 1}')
     assert orders.read(name) == '{"batch": 1}'
     assert orders.answer_to(name) is None
-    orders.answer(name, Answer(stop="no such folder"))
-    assert orders.answer_to(name) == Answer(stop="no such folder")
+    orders.answer(name, OrderAnswer(stop="no such folder"))
+    assert orders.answer_to(name) == OrderAnswer(stop="no such folder")
     old = tmp_path / "orders" / "20200101T000000-0011223344556677.json"
     old.write_text("{}")
     orders.delete_abandoned()
