@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, get_args
 
-import numpy as np
-
 from parquetry import ids
 from parquetry.errors import IndexNotWritten, OutageError, RefusedError, RunSuspended
 from parquetry.llm.spending import Ledger, Usage
@@ -250,6 +248,9 @@ class _Outcomes:
         for row in written:
             keys.append(_key(row.namespace, row.document_id))
             statuses.append(_STATUSES.index(row.status))
+        # Commands that run nothing do without it.
+        import numpy as np
+
         digests = np.array(keys, np.uint64)
         order = np.argsort(digests, kind="stable")
         self._keys = digests[order].data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from parquetry.settings.base import Section
 
@@ -23,16 +23,10 @@ class RunSettings(Section):
         None,
         min_length=1,
         examples=["tls://scheduler:8786"],
-        description="Of Dask's scheduler; default: workers on this machine, for the time of the run.",
+        description="Of Dask's scheduler, for `dask`; default: workers on this machine, for the time of the run.",
     )
     deployment: str = Field(
         "batches/parquetry",
         pattern=r"^[^/]+/[^/]+$",
         description="Deployment of the flow `batches` in the work pool, for `work-pool`.",
     )
-
-    @model_validator(mode="after")
-    def _address_is_used(self) -> RunSettings:
-        if self.address is not None and self.task_runner != "dask":
-            raise ValueError(f'address is for task_runner = "dask", and it is "{self.task_runner}"')
-        return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -18,8 +19,8 @@ MOST_FILES = 100
 _MOST_FIELDS = 20
 
 
-async def _checked(request: Request) -> FormData:
-    """Return the fields of a form.
+async def _checked(request: Request) -> AsyncIterator[FormData]:
+    """Yield the fields of a form, whose files are closed when it is answered.
 
     Raises:
         Problem: another page sent it, or it was loaded in another visit.
@@ -33,13 +34,12 @@ async def _checked(request: Request) -> FormData:
     if not own or known is None or (given is not None and not is_form_token(given, known)):
         raise _expired()
     most = resources.settings.serve.max_document_bytes
-    fields = await request.form(max_files=MOST_FILES, max_fields=_MOST_FIELDS, max_part_size=most)
-    if given is None and not is_form_token(text(fields, FIELD), known):
-        await fields.close()
-        raise _expired()
-    if hasattr(request.state, "principal"):
-        check_again(request)
-    return fields
+    async with request.form(max_files=MOST_FILES, max_fields=_MOST_FIELDS, max_part_size=most) as fields:
+        if given is None and not is_form_token(text(fields, FIELD), known):
+            raise _expired()
+        if hasattr(request.state, "principal"):
+            check_again(request)
+        yield fields
 
 
 def _expired() -> Problem:

@@ -19,7 +19,19 @@ ERRORS: dict[str, Callable[[], Exception]] = {
     "unforeseen": lambda: RuntimeError("a secret detail of the program"),
 }
 
-WATCHED = ("follower", "tokens", "gate", "jobs", "uploads", "feedback", "responses", "files", "stores", "content")
+WATCHED = (
+    "follower",
+    "tokens",
+    "gate",
+    "jobs",
+    "uploads",
+    "feedback",
+    "responses",
+    "files",
+    "stores",
+    "content",
+    "sessions",
+)
 """parts of a service that are called for answers; a failing audit log never fails a request"""
 _READER = "reader"
 

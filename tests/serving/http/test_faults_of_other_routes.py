@@ -82,6 +82,8 @@ ELSEWHERE = {
     "responses/test_response_faults.py": r"/v1/responses(/.*)?",
     "mcp/test_mcp_faults.py": r"/mcp",
     "test_faults_of_other_routes.py": r"/v1/{path:path}|/metrics",
+    "../web/test_page_faults.py": r"/|/(search|documents|add|sign-in|sign-out)(/.*)?",
+    "no backend call: files of the pages": r"/static/.*",
     "no backend call: they tell the state of the service": r"/health|/ready",
 }
 """file of tests -> routes whose faults it has; those of a family are compared with the route table there"""

@@ -1,0 +1,99 @@
+"""A fault in every backend call behind a page is a page with a 5xx and its reason, never an empty list."""
+
+import pytest
+
+from parquetry.serving.access.sessions import new_visit
+from parquetry.serving.web.form_tokens import form_token
+from parquetry.settings.sections import parse_settings
+from tests.servers.http_app import running_app
+from tests.serving.http.backend_faults import ERRORS, each_failing
+from tests.serving.http.test_rights import routes
+from tests.serving.web.browsing import Page, Visitor
+from tests.workshop import Workshop
+
+pytestmark = pytest.mark.slow
+
+PAGES = {
+    "GET /": "/",
+    "GET /search": "/search?q=oak",
+    "GET /documents": "/documents",
+    "GET /documents/{document_id}": "/documents/DOCUMENT",
+    "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
+    "GET /add": "/add",
+    "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+}
+FORMS = {
+    "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
+    "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
+    "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
+    "POST /sign-out": ("/sign-out", {}, None),
+}
+"""route -> action of a form, its fields and files"""
+ELSEWHERE = {"GET /sign-in": "asks nothing", "POST /add/url": "asks another service, then as POST /add/text"}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("pages"))
+    workshop.write("oak.md", "# Oak\n\nAn oak table.")
+    workshop.refresh()
+    # Nothing carries jobs out here, so each deletion can be asked for again.
+    tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
+    with running_app(parse_settings(tables, "test")) as app:
+        with app.resources.follower.reader(wait=60) as reader:
+            (row,) = reader.documents()
+        job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
+        token = app.resources.tokens.create("root", rights=["admin"])[1]
+        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": token}
+        yield app
+
+
+def filled(app, text):
+    for name, value in app.filled.items():
+        text = text.replace(name, value)
+    return text
+
+
+def check_faults(app, ask, kind):
+    tried = 0
+    for call, answer in each_failing(app, ask, ERRORS[kind]):
+        where = (call, answer.status_code, answer.text)
+        assert answer.status_code >= 500, where
+        assert answer.headers["content-type"].startswith("text/html"), where
+        assert Page(answer).text, where
+        assert "secret detail" not in answer.text, where
+        tried += 1
+    assert tried >= 1
+
+
+@pytest.mark.parametrize("kind", sorted(ERRORS))
+@pytest.mark.parametrize("route", PAGES)
+def test_fault_behind_a_page_is_told(app, route, kind):
+    visitor = Visitor(app.url)
+    check_faults(app, lambda: visitor.client.get(filled(app, PAGES[route])), kind)
+
+
+@pytest.mark.parametrize("kind", sorted(ERRORS))
+@pytest.mark.parametrize("route", FORMS)
+def test_fault_behind_a_form_is_told(app, route, kind):
+    action, fields, files = FORMS[route]
+    visit = new_visit()
+    data = {"form_token": form_token(visit), **{name: filled(app, value) for name, value in fields.items()}}
+    cookie = f"{app.resources.gate.cookie}={visit}"
+
+    def ask():
+        # Signing in and out changes the cookie; each form is sent as if it was the first.
+        visitor = Visitor(app.url, Cookie=cookie, Origin=app.url)
+        return visitor.client.post(filled(app, action), data=data, files=files)
+
+    check_faults(app, ask, kind)
+
+
+def test_no_route_of_the_dashboard_is_left_out(app):
+    served = {f"{method} {path}" for method, path, _ in routes(app) if is_page(path)}
+    assert served == PAGES.keys() | FORMS.keys() | ELSEWHERE.keys()
+
+
+def is_page(path):
+    return path == "/" or path.startswith(("/search", "/documents", "/add", "/sign-"))
