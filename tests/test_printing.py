@@ -113,9 +113,11 @@ def test_logs_warnings_and_tracebacks_of_libraries_go_the_same_way():
 
 WAYS = {
     **dict.fromkeys(("print", "input", "typer.echo", "typer.secho", "typer.prompt", "click.echo", "click.secho"), ()),
-    **dict.fromkeys(("logging.StreamHandler", "traceback.print_exc"), ()),
+    "traceback.print_exc": (),
     # The log of a service's processes, whose records are masked and made visible as they are made.
-    "logging.basicConfig": ("serving/jobs/working.py", "serving/service/answering.py"),
+    "logging.basicConfig": ("parquetry/telemetry/json_logs.py",),
+    # Lines of JSON, in which control characters are replaced.
+    "logging.StreamHandler": ("parquetry/telemetry/json_logs.py",),
     # A file: lines of JSON, in which control characters were replaced beforehand.
     "os.write": ("serving/access/audit.py",),
     "typer.confirm": ("serving/cli/output.py",),
@@ -123,7 +125,7 @@ WAYS = {
     "Console": ("serving/cli/output.py", "serving/cli/progress.py"),
     # A worker's word to the process that started it.
     "sys.stdout": ("parquetry/printing.py", "serving/service/answering.py"),
-    "sys.stderr": ("parquetry/printing.py",),
+    "sys.stderr": ("parquetry/printing.py", "parquetry/telemetry/json_logs.py"),
 }
 """ways to write to a terminal -> modules that may use them"""
 HARMLESS = ("flush", "isatty", "fileno")

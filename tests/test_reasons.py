@@ -31,6 +31,7 @@ CARRIERS = {
     "UpstreamFailed": 0,
     "UnusableParameter": 0,
     "Verdict": 1,
+    "WorkerLost": 0,
 }
 """calls that carry a reason -> position of the reason among their arguments"""
 COMPOSED = {

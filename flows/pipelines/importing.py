@@ -207,7 +207,8 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
 
     def _remove(self, importer: Importer, published: PublishedDocuments) -> None:
         """Remove what the dump does not hold, unless that may be a mistake."""
-        limits, gone, source = self.run.settings.refresh, published.unseen, self._request.source
+        limits, source = self.run.settings.refresh, self._request.source
+        gone, total = published.unseen, len(published)
         if not gone:
             return
         if self._rejections:
@@ -216,11 +217,11 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
                 "its rows could be imported"
             )
         elif not self._request.allow_removals and gone > max(
-            limits.max_removed_documents, limits.max_removed_share * len(published)
+            limits.max_removed_documents, limits.max_removed_share * total
         ):
             self._refused.append(
-                f"source {source} would lose {gone} of {len(published)} documents, which stay. If that is right, run "
-                "again with --allow-removals"
+                f"source {source} would lose {gone} of {total} documents, which stay. If that is right, run again "
+                "with --allow-removals"
             )
         else:
             importer.remove_unseen()
