@@ -220,7 +220,7 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
             limits.max_removed_documents, limits.max_removed_share * total
         ):
             self._refused.append(
-                f"source {source} would lose {gone} of {total} documents, which stay. If that is right, run again "
+                f"source {source} would lose {gone} of {counted(total, 'document')}, which stay. If that is right, run again "
                 "with --allow-removals"
             )
         else:
