@@ -220,8 +220,8 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
             limits.max_removed_documents, limits.max_removed_share * total
         ):
             self._refused.append(
-                f"source {source} would lose {gone} of {counted(total, 'document')}, which stay. If that is right, run again "
-                "with --allow-removals"
+                f"source {source} would lose {gone} of {counted(total, 'document')}, which stay. If that is right, run "
+                "again with --allow-removals"
             )
         else:
             importer.remove_unseen()
