@@ -148,7 +148,8 @@ def test_secret_in_a_block_is_used_by_a_run_and_kept_nowhere(operated):
         assert published["state_type"] == "COMPLETED", published["state"]
     keys = {each["key"] for each in operated.server.api("/artifacts/filter", {})}
     assert keys == {f"refresh-{name}-default" for name in ("report", "failures", "progress", "sources")}
-    assert any("published version" in line for line in operated.server.log(published["id"]))
+    server, run = operated.server, published["id"]
+    server.until(lambda: any("published version" in line for line in server.log(run)))
     assert holding(operated.folder, {"key": KEY}) == []
 
     program("-c", change, '{"A": "b"}')
