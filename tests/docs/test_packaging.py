@@ -17,6 +17,8 @@ from packaging.utils import canonicalize_name
 from tests.documentation import ROOT
 from tests.product_modules import ROOMS, product_modules
 
+pytestmark = pytest.mark.slow
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 

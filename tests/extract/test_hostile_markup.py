@@ -23,6 +23,8 @@ from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
 from tests.extract.hostile_markup import CLASSES
 
+pytestmark = pytest.mark.slow
+
 GROWN = (
     "html: combining marks", "html: nested ul", "html: nested blockquote, text", "html: nested lists",
     "html: nested lists, open", "html: nested lists, numbered", "html: nested lists, within cells",

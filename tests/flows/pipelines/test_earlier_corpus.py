@@ -20,6 +20,8 @@ from parquetry.sources import providers
 from tests import shelf_source
 from tests.shelf_source import SHELVES, ShelfSource
 
+pytestmark = pytest.mark.slow
+
 ARCHIVE = Path(__file__).with_name("earlier_corpus.tar.xz")
 
 

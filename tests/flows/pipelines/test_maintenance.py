@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from parquetry.flows.pipelines.maintenance import report_json, run_maintenance
+
+pytestmark = pytest.mark.slow
 
 
 def every_file(corpus: Path) -> dict[str, int]:

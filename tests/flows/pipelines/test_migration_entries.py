@@ -21,6 +21,8 @@ from tests.servers.embedding_server import EmbeddingServer
 from tests.storage.notebook import ADA, ELM, OAK, Notebook, decision, entry
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 BEFORE, AFTER = "wordllama:l2-supercat/1@256", "openai:tiny/1@8"
 
 

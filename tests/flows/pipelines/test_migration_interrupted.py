@@ -20,6 +20,8 @@ from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.embedding_server import EmbeddingServer, embeddings
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = 8
 VALUES = (("corpus.embedder", "openai:tiny"),)
 

@@ -24,6 +24,8 @@ from tests.flows.pipelines.migration_workshop import (
 )
 from tests.servers.embedding_server import EmbeddingServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server(monkeypatch):

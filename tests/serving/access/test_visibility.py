@@ -14,6 +14,8 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.search.filters import Caller, Filters, select_visible
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 USERS, ORGS, NAMESPACES = ["ada", "bob", ""], ["acme", "zeta", ""], ["default", "hr", "law"]
 users, orgs = st.none() | st.sampled_from(USERS), st.none() | st.sampled_from(ORGS)
 namespaces = st.lists(st.sampled_from(NAMESPACES), unique=True, max_size=3).map(tuple)

@@ -10,6 +10,8 @@ from parquetry.errors import StorageError
 from tests.servers.model_service import chunk, cut, failing, said, silent, streamed, text_stream
 from tests.serving.http.backend_faults import Backend
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How many days of holiday?"
 
 

@@ -10,6 +10,8 @@ from tests.flows.pipelines.test_budget import PRICE, counting
 from tests.flows.pipelines.test_outages import DOCS, Desk
 from tests.servers.embedding_server import EmbeddingServer, Reply
 
+pytestmark = pytest.mark.slow
+
 WEB = '[[source]]\nname = "web"\nuri = "web"\nnamespace = "other"'
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from parquetry import connect
 
+pytestmark = pytest.mark.slow
+
 SOURCES = ("--embedder", "wordllama", "--source", "archive")
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 def test_read_only_sql_answers_as_sql_does(desk):

@@ -16,6 +16,8 @@ from tests.servers import session_model
 from tests.servers.chat_server import ChatServer, said
 from tests.sessions_shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 FACT = "Glue bench: it needs 12 hours to dry."
 
 

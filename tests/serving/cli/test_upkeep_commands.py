@@ -7,6 +7,8 @@ import pytest
 from parquetry import Corpus, connect
 from tests.serving.program import found
 
+pytestmark = pytest.mark.slow
+
 
 def oak(desk, *options):
     return next(result["text"] for result in desk("search", "oak table", "--json", *options).json["results"])

@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from parquetry.storage.connect import connect
 from parquetry.storage.lake.shards import stored_text
 from tests.files.pdf_writer import black_box, line, lines, write_pdf
 from tests.serving.program import settle
+
+pytestmark = pytest.mark.slow
 
 BODY = ["The warehouse in Trondheim holds spare parts", "and every crate carries the number of its shelf."]
 

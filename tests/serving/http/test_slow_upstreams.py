@@ -12,6 +12,8 @@ from tests.servers.http_app import running_app
 from tests.serving.http.checks import ok
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 THREADS = 60
 """more requests at a time than the web framework has threads"""
 

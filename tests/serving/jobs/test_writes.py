@@ -16,6 +16,8 @@ from parquetry.storage.lake.lake import Lake
 from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
 from tests.serving.jobs.desk import Desk
 
+pytestmark = pytest.mark.slow
+
 BROKEN = b"PK\x03\x04 this is no document at all"
 
 

@@ -11,6 +11,8 @@ from tests.servers.mcp_client import ask, over_http
 from tests.serving.http.backend_faults import ERRORS, Backend
 from tests.serving.mcp.conftest import PEOPLE, opened
 
+pytestmark = pytest.mark.slow
+
 DOOR = ("tokens", "gate")
 """parts that decide before the protocol begins"""
 

@@ -12,6 +12,8 @@ from tests.servers.mcp_client import MODES, ask, call, failed, over_http, text_o
 from tests.serving.jobs.desk import Desk
 from tests.serving.mcp.conftest import PEOPLE
 
+pytestmark = pytest.mark.slow
+
 SECRETS = {
     "ada": Access("individual", user_id="ada"),
     "acme": Access("organization", org_id="acme"),

@@ -14,6 +14,8 @@ from parquetry.storage.maintenance.erasure import forget_user
 from parquetry.storage.search.filters import Caller, Filters
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 ALL = Filters()
 
 

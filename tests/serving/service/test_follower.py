@@ -16,6 +16,8 @@ from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.embedding_server import EmbeddingServer
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def workshop(tmp_path):

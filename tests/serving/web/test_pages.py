@@ -12,6 +12,8 @@ from tests.serving.web.browsing import Visitor, marks
 from tests.serving.web.conftest import HOSTILE, TEXTS
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ("/", "/search", "/search?q=walnut", "/documents", "/add", "/sign-in", "/documents/none")
 OWN_PATH = re.compile(r"/static/[\w.-]+")
 

@@ -19,6 +19,8 @@ from parquetry.sessions.distill.replies import QUARANTINED
 from tests.servers.chat_server import NEVER, ChatServer, Reply, busy, cut, error, huge, said, shortened, without_schemas
 from tests.sessions.asking import DirectAsker, learned, proposal
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = {"entries": [proposal('Kiln 3 dries "walnut" {always}.')]}
 GOOD = json.dumps(ENTRIES)
 USELESS = {"bad-reply", "reply-cut", "input-rejected"}

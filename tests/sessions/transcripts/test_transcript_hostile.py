@@ -23,6 +23,8 @@ from tests.sessions.transcripts.transcript_samples import (
     openai_messages,
 )
 
+pytestmark = pytest.mark.slow
+
 every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 json_samples = pytest.mark.parametrize(
     "sample", [one for one in SAMPLES if one.write(TURNS)[:1] in b"[{"], ids=lambda sample: sample.id

@@ -19,6 +19,8 @@ from parquetry.sources.uploads.store import UploadStore
 from parquetry.tasks.engine.base import DirectEngine
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 MARKDOWN = b"---\nauthor: Of the text\nlanguage: en\n---\n# Oak\n\nOak dries for nine weeks.\n"
 COLUMNS = (
     *("document_id", "namespace", "source", "path", "uri", "filename", "title", "media_type", "size", "etag"),

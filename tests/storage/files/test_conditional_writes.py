@@ -9,6 +9,8 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.doctor import examine
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 ROOT = "s3://bucket/kb"
 
 

@@ -8,6 +8,8 @@ from parquetry.storage.database import open_duckdb
 from parquetry.storage.index.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, tokenised
 from parquetry.storage.index.words import stems_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def duck():

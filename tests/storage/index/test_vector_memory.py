@@ -25,6 +25,8 @@ from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.visible import RELATION, Visible
 from tests.storage.shelf import EMBEDDER, Shelf
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shelf(tmp_path):

@@ -20,6 +20,8 @@ from parquetry.storage.lake.staging import CHECKPOINT_EVERY, commit_name, copy_n
 from parquetry.storage.maintenance.doctor import examine
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 TREES = {"oak.md": "The oak is dried.", "elm.md": "The elm is sawn.", "ash.md": "Ash bends."}
 
 

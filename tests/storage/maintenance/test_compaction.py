@@ -28,6 +28,8 @@ from parquetry.storage.maintenance.overview import overview_of
 from parquetry.storage.maintenance.repair import repair
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 NEWEST_ONLY = RetentionSettings(days=1, versions=1)
 EVERYTHING = RetentionSettings(days=1, versions=1_000_000)
 

@@ -14,6 +14,8 @@ from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import NOW
 from tests.storage.damaged_shelf import DAMAGES, damage, files_of, later
 
+pytestmark = pytest.mark.slow
+
 
 def index_of(corpus):
     (file,) = (corpus / "index").glob("*.duckdb")

@@ -15,6 +15,8 @@ from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.staging import copy_name
 from tests.storage.damaged_shelf import damage, files_of, later
 
+pytestmark = pytest.mark.slow
+
 SPARED = tuple(table for table in TABLES if table not in ("documents", "chunks"))
 """tables that a search does not need"""
 

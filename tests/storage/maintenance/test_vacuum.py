@@ -19,6 +19,8 @@ from parquetry.storage.maintenance.vacuum import unneeded_files, vacuum
 from tests.storage.maintenance.test_compaction import EVERYTHING, NEWEST_ONLY, compacted, everything, files, stamp
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):

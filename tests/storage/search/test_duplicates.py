@@ -14,6 +14,8 @@ from tests.storage.crowd import Crowd, Oracle, may_see
 from tests.storage.notebook import ADA, OAK, entry
 from tests.storage.shelf import EMBEDDER, Shelf
 
+pytestmark = pytest.mark.slow
+
 AXES = np.eye(4, dtype=np.float32)
 MODES = ("text", "vector", "hybrid")
 

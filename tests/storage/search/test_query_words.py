@@ -10,6 +10,8 @@ from parquetry.storage.database import open_duckdb
 from parquetry.storage.index.tokens import MACROS
 from parquetry.storage.search.query_words import _ALIKE, _tokens, words_of
 
+pytestmark = pytest.mark.slow
+
 LETTERS = [chr(code) for code in range(0x600) if _ALIKE.fullmatch(chr(code))]
 
 

@@ -16,6 +16,8 @@ from parquetry.storage.search.searcher import Searcher
 from tests.storage.crowd import Crowd
 from tests.storage.shelf import EMBEDDER, Shelf
 
+pytestmark = pytest.mark.slow
+
 TIED = 1e-6
 """difference of scores that rounding alone can make"""
 SCOPES = 25
