@@ -63,7 +63,7 @@ def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
     assert "| merged | 1 |" in artifacts["sessions-report-default"]
     learned = json.loads(artifacts["sessions-learned-default"])
     assert {each["text"] for each in learned} == {DRY, CLOSED, "(not shown here)"}
-    assert TEA not in "".join(artifacts.values())
+    assert TEA not in "".join(map(str, artifacts.values()))
     assert TEA not in "".join(lines.messages)
     assert "2 scanned, 2 new, in 2 batches" in lines.messages
 
