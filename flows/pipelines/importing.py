@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from parquetry.embed.registry import calls_service, embedder_id, open_embedder
-from parquetry.errors import RefusedError, SettingsError
+from parquetry.errors import BrokenDocument, RefusedError, SettingsError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, open_run
 from parquetry.flows.pipelines.run_watch import RunWatch, watched
@@ -244,10 +244,14 @@ class _Import(Pipeline[DocumentRun, PublishedDocuments, ImportOutcome, tuple[int
 
 def _check_names(request: ImportRequest) -> None:
     """Refuse a namespace or a source that cannot be one, or belongs to the settings."""
-    check_namespace(request.namespace)
     name, settings = request.source, request.settings
+    try:
+        check_namespace(request.namespace)
+        shown = checked_name(name)
+    except BrokenDocument as error:
+        raise SettingsError(f"--namespace or --source: {error.detail}") from error
     configured = {source.name for source in settings.source}
-    if not name.strip() or name != checked_name(name) or "://" in name:
+    if not name.strip() or name != shown or "://" in name:
         raise SettingsError(f"--source {name!r}: name it with letters, digits, dots and dashes")
     if name == UPLOADS or name in configured:
         raise SettingsError(
