@@ -20,8 +20,6 @@ from tests.servers.http_app import running_app
 from tests.servers.rerank_server import RerankServer
 from tests.workshop import Workshop
 
-pytestmark = pytest.mark.slow
-
 TEXTS = {
     "leave.md": "---\nauthor: Ada\nyear: 2031\n---\n# Leave\n\n## Holiday\n\nEverybody has thirty days of holiday.\n",
     "draft.md": "Holiday of thirty days, says the draft.\n",

@@ -14,8 +14,6 @@ from tests.flows.pipelines.test_budget import PRICE, counting
 from tests.servers.embedding_server import EmbeddingServer
 from tests.workshop import Workshop
 
-pytestmark = pytest.mark.slow
-
 FRESH, TRIED = "parquetry_source_last_success_timestamp_seconds", "parquetry_source_last_run_timestamp_seconds"
 
 
