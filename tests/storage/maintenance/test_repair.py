@@ -17,7 +17,8 @@ from parquetry.storage.maintenance.doctor import examine
 from tests.corruption import answers, damages, files_of, kind_of, make_corpus, state
 from tests.damage import flip_vector
 
-pytestmark = pytest.mark.slow
+# Every kind of file is damaged in turn, and the whole corpus compared after each repair: minutes on a busy machine.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
