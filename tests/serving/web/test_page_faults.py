@@ -30,7 +30,11 @@ FORMS = {
     "POST /sign-out": ("/sign-out", {}, None),
 }
 """route -> action of a form, its fields and files"""
-ELSEWHERE = {"GET /sign-in": "asks nothing", "POST /add/url": "asks another service, then as POST /add/text"}
+ELSEWHERE = {
+    "GET /sign-in": "asks nothing",
+    "GET /ask": "asks nothing",
+    "POST /add/url": "asks another service, then as POST /add/text",
+}
 
 
 @pytest.fixture(scope="module")
@@ -96,4 +100,4 @@ def test_no_route_of_the_dashboard_is_left_out(app):
 
 
 def is_page(path):
-    return path == "/" or path.startswith(("/search", "/documents", "/add", "/sign-"))
+    return path == "/" or path.startswith(("/search", "/ask", "/documents", "/add", "/sign-"))
