@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from parquetry.serving.http.dashboard import (
     add_routes,
     admin_routes,
+    ask_routes,
     asset_routes,
     document_routes,
     overview_routes,
@@ -20,6 +21,7 @@ def add_dashboard(app: FastAPI) -> None:
     for routes in (
         overview_routes,
         search_routes,
+        ask_routes,
         document_routes,
         add_routes,
         admin_routes,

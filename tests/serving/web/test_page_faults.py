@@ -40,6 +40,7 @@ ELSEWHERE = {
     "GET /sign-in": "asks nothing",
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
+    "GET /ask": "asks nothing",
     "POST /add/url": "asks another service, then as POST /add/text",
 }
 
