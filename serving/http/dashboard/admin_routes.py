@@ -78,7 +78,7 @@ async def create_token(request: Request, caller: AdminCaller, parts: Parts, fiel
     try:
         made, plain = await in_thread(_create, parts, given, rights)
     except SettingsError as error:
-        refusal = {"refusal": str(error), "fields": {**given, "rights": rights}}
+        refusal: dict[str, Any] = {"refusal": str(error), "fields": {**given, "rights": rights}}
         refused: Response = await in_thread(partial(_tokens_page, request, parts, 422, **refusal))
         return refused
     _record(request, parts, caller, AuditEvent("token.created", target=made.id))
