@@ -119,13 +119,12 @@ class CurrentRows:
         """
         with self._connected() as connection:
             connection.execute("SET threads = 1")
-            if paths is None:
-                statements = self._all(connection, _OUTLINE)
-            else:
+            if paths is not None:
                 connection.register("chosen", _chosen(paths))
                 told = f"{self._told} AND path IN (SELECT value FROM chosen)"
-                statements = [self._newest(_OUTLINE, told)]
-            for statement in statements:
+                yield from _outlines(connection, self._newest(_OUTLINE, told))
+                return
+            for statement in self._all(connection, _OUTLINE):
                 yield from _outlines(connection, statement)
 
     def amounts(self, extensions: Collection[str], namespaces: Collection[str]) -> Amounts:

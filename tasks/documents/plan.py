@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -170,8 +170,13 @@ def _take_rows(
         for state, hashes in by_source.get((row.namespace, row.source), ()):
             if ids.memory_hash(row.path) in hashes and state.is_settled(row):
                 taken.setdefault(row.document_id, []).append(state)
-    for row in current.named(taken):
-        for state in taken[row.document_id]:
+    _give(current.named(taken), taken)
+
+
+def _give(rows: Iterable[DocumentRow], wanted: Mapping[str, Sequence[_SourceState]]) -> None:
+    """Give rows to the sources that want them, by the ids of their documents."""
+    for row in rows:
+        for state in wanted[row.document_id]:
             if (row.namespace, row.source) == state.key:
                 state.rows.append(row)
 
@@ -232,10 +237,7 @@ def _survey(
         for state in by_source.get((row.namespace, row.source), ()):
             if not state.takes(row):
                 wanted.setdefault(row.document_id, []).append(state)
-    for row in current.named(wanted):
-        for state in wanted[row.document_id]:
-            if (row.namespace, row.source) == state.key:
-                state.rows.append(row)
+    _give(current.named(wanted), wanted)
     return ratios, sizes
 
 
