@@ -8,13 +8,24 @@ from parquetry.serving.http.dashboard import (
     add_routes,
     asset_routes,
     document_routes,
+    entry_routes,
+    job_routes,
     overview_routes,
+    review_routes,
+    run_routes,
     search_routes,
     session_routes,
+    version_routes,
 )
 
 
 def add_dashboard(app: FastAPI) -> None:
     """Answer browsers at `/`."""
-    for routes in (overview_routes, search_routes, document_routes, add_routes, session_routes, asset_routes):
+    for routes in (
+        *(overview_routes, search_routes, document_routes, add_routes),
+        *(run_routes, job_routes, version_routes),
+        # A review is not an entry of that name.
+        *(review_routes, entry_routes),
+        *(session_routes, asset_routes),
+    ):
         app.include_router(routes.router)
