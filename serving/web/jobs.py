@@ -10,7 +10,6 @@ from typing import Any
 from parquetry.plural import counted
 from parquetry.reasons import REASONS
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.web.documents import ShownFailure
 from parquetry.serving.web.repairs import repair_of
 
 NAMES: Mapping[str, str] = {
@@ -172,6 +171,8 @@ class FailedGroup:
     documents: int
     shown: tuple[FailedDocument, ...]
     """the first of them"""
+    status: str
+    """failed or skipped"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +186,8 @@ class FailedDocument:
     attempts: int
 
 
-def group(stage: str, reason: str, documents: int, shown: tuple[FailedDocument, ...] = ()) -> FailedGroup:
+def group(
+    stage: str, reason: str, documents: int, shown: tuple[FailedDocument, ...] = (), status: str = "failed"
+) -> FailedGroup:
     """Return documents that failed for one reason, with what to do."""
-    return FailedGroup(stage, reason, REASONS.get(reason, ""), repair_of(reason), documents, shown)
-
-
-def failure_of_job(job: Job) -> ShownFailure | None:
-    """Return the failure of a job; None if it did not fail."""
-    if job.state != "failed":
-        return None
-    code = job.reason or "failed"
-    return ShownFailure("", code, REASONS.get(code, ""), job.detail or "")
+    return FailedGroup(stage, reason, REASONS.get(reason, ""), repair_of(reason), documents, shown, status)

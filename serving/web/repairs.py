@@ -13,10 +13,10 @@ _REPAIRS: Mapping[str, tuple[str, ...]] = {
     "Save it without a password, or add the password to extraction.passwords (PDF), then try these again.": (
         "encrypted",
     ),
-    "Convert it to a type that is read, or exclude it with the source's `exclude`.": (
+    "Convert it to a type that is read, or exclude it with exclude of its source.": (
         *("unsupported-type", "unsupported-compression", "unsupported-encoding", "not-a-file", "link", "no-session"),
     ),
-    "For pictures and scans, install the extra `ocr` and leave extraction.ocr on, then try these again.": ("no-text",),
+    "For pictures and scans, install the extra ocr and leave extraction.ocr on, then try these again.": ("no-text",),
     "Nothing: there is nothing in it to find.": ("empty", "no-captions"),
     "Raise the limit that the message names, then try these again; or divide the document.": (
         *("timeout", "memory", "crashed", "too-large", "too-many-parts", "too-deep", "too-many-pixels"),

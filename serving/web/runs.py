@@ -119,6 +119,10 @@ def name_of(kind: str) -> str:
     return NAMES.get(kind, kind.capitalize())
 
 
+_CANCELLED = "Cancelled: "
+"""beginning of the error of a run that was cancelled, as it is recorded"""
+
+
 def _listed(row: Mapping[str, Any]) -> ListedRun:
     published = row["version_after"] is not None and row["version_after"] != row["version_before"]
     error = (row["error"] or "").partition("\n")[0]
@@ -126,11 +130,11 @@ def _listed(row: Mapping[str, Any]) -> ListedRun:
     return ListedRun(
         id=row["run_id"],
         name=name_of(row["kind"]),
-        status=row["status"],
+        status="cancelled" if error.startswith(_CANCELLED) else row["status"],
         started_at=row["started_at"],
         seconds=row["seconds"] or 0.0,
         sources=", ".join(row["sources"] or ()),
-        outcome=outcome if row["status"] == "completed" else error or outcome,
+        outcome=outcome if row["status"] == "completed" else error.removeprefix(_CANCELLED) or outcome,
         cost_usd=row["cost_usd"],
         version=row["version_after"] if published else None,
         failed=row["failed"] or 0,
@@ -160,8 +164,7 @@ def run_page(connection: Connection, run_id: str) -> RunPage:
         )
         for each in found.slowest
     ]
-    chunks = [("chunks written", "chunks_written"), ("chunks embedded", "chunks_embedded")]
-    names = [("scanned", "scanned"), *((name, name) for name in _COUNTED), *chunks, ("chunks reused", "chunks_reused")]
+    names = [("scanned", "scanned"), *((name, name) for name in _COUNTED), *_CHUNKS]
     return RunPage(
         run=_listed(row),
         row=row,
@@ -175,6 +178,7 @@ def run_page(connection: Connection, run_id: str) -> RunPage:
     )
 
 
+_CHUNKS = (("chunks", "chunks_written"), ("embedded", "chunks_embedded"), ("reused", "chunks_reused"))
 _COUNTED = ("added", "changed", "moved", "permissions", "unchanged", "removed", "failed", "skipped")
 
 
@@ -202,20 +206,22 @@ def _failures(connection: Connection, run_id: str) -> list[FailedGroup]:
 
 
 def _failed(row: Mapping[str, Any]) -> FailedDocument:
-    return FailedDocument(row["document_id"] or "", name_in(row["uri"] or row["source"]), row["detail"] or "", row["attempts"] or 0)
+    return FailedDocument(
+        row["document_id"] or "", name_in(row["uri"] or row["source"]), row["detail"] or "", row["attempts"] or 0
+    )
 
 
 def not_searchable(connection: Connection) -> list[FailedGroup]:
     """Return the documents that are not searchable now, by reason, the most frequent first."""
     found = tuples(
         connection,
-        f"""SELECT split_part(error, ': ', 1) AS told, count(*) AS n FROM published
-        WHERE {IS_DOCUMENT} AND status <> 'indexed' GROUP BY told ORDER BY n DESC, told""",
+        f"""SELECT split_part(error, ': ', 1) AS told, status, count(*) AS n FROM published
+        WHERE {IS_DOCUMENT} AND status <> 'indexed' GROUP BY told, status ORDER BY n DESC, told, status""",
     )
     groups = []
-    for told, number in found:
+    for told, status, number in found:
         stage, _, reason = str(told).rpartition("/")
-        groups.append(group(stage, reason, int(number)))
+        groups.append(group(stage, reason, int(number), status=str(status)))
     return groups
 
 

@@ -17,7 +17,7 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.retention import Retained
 from parquetry.storage.lake.snapshot_views import add_present, connect_readable
 
-CHANGES_SHOWN = 100
+CHANGES_SHOWN = 50
 """changed documents that a version names"""
 _STAMPS = "sequence, run_id, indexed_at"
 """columns of a row that tell its publish, and nothing of the document"""

@@ -50,7 +50,7 @@ _NOTICES = {
 def list_entries(
     request: Request,
     caller: ReadCaller,
-    parts: PublishedParts,
+    parts: Parts,
     q: Name = "",
     kind: Name = "",
     level: Name = "",
@@ -67,10 +67,8 @@ def list_entries(
         level if level in _LEVELS else None,
         next((each for each in STANDINGS if each == standing), "live"),
     )
-    with parts.follower.reader() as reader:
-        opened = connect_readable(reader.snapshot) if asked.needs_history else reader.index.session()
-        with closing(opened) as connection:
-            rows, total = browse_entries(connection, asked, PAGE, (number - 1) * PAGE)
+    # The first entries may be learned before anything is published.
+    rows, total = ([], 0) if parts.follower.version is None else _browsed(parts, asked, number)
     kept = {"q": q.strip(), "kind": asked.kind, "level": asked.visibility, "namespace": namespace}
     kept |= {"standing": "" if asked.standing == "live" else asked.standing}
 
@@ -92,6 +90,13 @@ def list_entries(
         reviews=len(visible_reviews(parts, caller)),
         may_learn=_may_learn(parts, caller),
     )
+
+
+def _browsed(parts: Resources, asked: EntryBrowsing, number: int) -> tuple[list[dict[str, Any]], int]:
+    with parts.follower.reader() as reader:
+        opened = connect_readable(reader.snapshot) if asked.needs_history else reader.index.session()
+        with closing(opened) as connection:
+            return browse_entries(connection, asked, PAGE, (number - 1) * PAGE)
 
 
 def _may_learn(parts: Resources, caller: Principal) -> bool:

@@ -32,11 +32,11 @@ class Yard:
 
     Args:
         root: folder of everything.
-        embedder: the scripted embedder.
+        embedder: the scripted embedder, whose vectors cost something; None for the built-in one.
         model: the scripted language model.
     """
 
-    def __init__(self, root: Path, embedder: EmbeddingServer, model: ChatServer) -> None:
+    def __init__(self, root: Path, embedder: EmbeddingServer | None, model: ChatServer) -> None:
         self.gate = threading.Event()
         self.gate.set()
         self.docs = root / "docs"
@@ -44,14 +44,16 @@ class Yard:
         self.chats = Shelf(root, model.url)
         self.settings = parse_settings(
             {
-                "corpus": {"root": str(root / "corpus"), "embedder": "openai:m"},
+                "corpus": {"root": str(root / "corpus"), **({"embedder": "openai:m"} if embedder else {})},
                 "embedding": {
                     "base_url": embedder.url,
                     "api_key": "x",
                     "attempts": 1,
                     "dimension": 8,
                     "price_per_million_tokens": PRICE,
-                },
+                }
+                if embedder
+                else {},
                 "llm": {"model": "m", "base_url": model.url, "attempts": 1},
                 "extraction": {"workers": 1},
                 "source": [
@@ -83,8 +85,8 @@ class Yard:
 
 
 @contextmanager
-def running_yard(root: Path) -> Iterator[Yard]:
-    """Run a yard for the block."""
+def running_yard(root: Path, *, paid: bool = True) -> Iterator[Yard]:
+    """Run a yard for the block; its embedder is scripted and has a price, or is the built-in one."""
     held = SimpleNamespace(gate=None)
 
     def answer(request: Request) -> Reply:
@@ -93,7 +95,7 @@ def running_yard(root: Path) -> Iterator[Yard]:
         return embeddings(request)
 
     with EmbeddingServer(answer) as embedder, ChatServer(session_model.answer) as model:
-        yard = Yard(root, embedder, model)
+        yard = Yard(root, embedder if paid else None, model)
         held.gate = yard.gate
         with working_app(yard.settings) as app:
             yard.app = app
