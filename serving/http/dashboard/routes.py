@@ -6,6 +6,8 @@ from fastapi import FastAPI
 
 from parquetry.serving.http.dashboard import (
     add_routes,
+    admin_routes,
+    ask_routes,
     asset_routes,
     document_routes,
     entry_routes,
@@ -22,10 +24,19 @@ from parquetry.serving.http.dashboard import (
 def add_dashboard(app: FastAPI) -> None:
     """Answer browsers at `/`."""
     for routes in (
-        *(overview_routes, search_routes, document_routes, add_routes),
-        *(run_routes, job_routes, version_routes),
+        overview_routes,
+        search_routes,
+        ask_routes,
+        document_routes,
+        add_routes,
         # A review is not an entry of that name.
-        *(review_routes, entry_routes),
-        *(session_routes, asset_routes),
+        review_routes,
+        entry_routes,
+        run_routes,
+        job_routes,
+        version_routes,
+        admin_routes,
+        session_routes,
+        asset_routes,
     ):
         app.include_router(routes.router)
