@@ -42,7 +42,7 @@ class ListedEntry:
     kind: str
     namespace: str
     audience: str
-    """who sees it, in words"""
+    """its audience, in words"""
     sessions: int
     confidence: float
     last_said: datetime | None
@@ -260,7 +260,7 @@ def demand_undo(caller: Principal, namespace: str, access: Access | None) -> Non
 
 @dataclass(frozen=True, slots=True)
 class UndoQuestion:
-    """A decision that somebody wants to undo."""
+    """A decision to be undone, with its effects."""
 
     shown: ShownDecision
     entry_id: str

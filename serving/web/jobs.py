@@ -35,14 +35,14 @@ _STAGES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownProgress:
-    """How far a running job is."""
+    """Progress of a running job."""
 
     stage: str
     done: int
     total: int
     """0 before it is known"""
     counts: tuple[str, ...]
-    """what it did so far, in words"""
+    """work done so far, in words"""
     slow: str
     """document that takes long; empty if none does"""
 
@@ -55,7 +55,7 @@ class ShownJob:
     kind: str
     name: str
     subject: str
-    """what it is about, in a few words"""
+    """its subject, in a few words"""
     state: str
     is_final: bool
     progress: ShownProgress | None

@@ -1,4 +1,4 @@
-"""What to do about a document that is not searchable, by the reason of its failure. As in docs/operators.md."""
+"""Repairs of documents that are not searchable, by the reason of the failure. As in docs/operators.md."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class ShownReview:
 
     review: Review
     audience: str
-    """who would see the entry, in words"""
+    """audience of the entry, in words"""
     may_answer: bool
 
 
