@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
 from parquetry.storage.database import Connection, open_duckdb, reading
 from parquetry.storage.files.filesystem import filesystem_at
+from parquetry.storage.files.layout import Table
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import NEWEST, scan_of
 
-_NEEDED = ("documents", "runs", "failures")
+_VIEWS: Mapping[str, Table] = {"document_history": "documents", "runs": "runs", "failures": "failures"}
 
 
 @contextmanager
@@ -23,11 +24,11 @@ def run_views(lake: Lake) -> Iterator[Connection]:
     Raises:
         StorageError: it cannot be read.
     """
-    snapshot = lake.snapshot(needed=_NEEDED)
+    snapshot = lake.snapshot(needed=list(_VIEWS.values()))
     with closing(open_duckdb()) as connection:
         filesystem_at(snapshot.layout.root).attach(connection)
         with reading():
-            for name, table in (("document_history", "documents"), ("runs", "runs"), ("failures", "failures")):
+            for name, table in _VIEWS.items():
                 connection.execute(f"CREATE VIEW {name} AS {scan_of(snapshot, table)}")
             connection.execute(f"CREATE VIEW published AS {NEWEST.format(history='document_history')}")
         yield connection
