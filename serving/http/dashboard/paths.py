@@ -8,6 +8,8 @@ SEARCH = "/search"
 ASK = "/ask"
 DOCUMENTS = "/documents"
 ADD = "/add"
+QUALITY = "/quality"
+MAP = "/map"
 ADMIN = "/admin"
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 PATHS = (
@@ -16,6 +18,8 @@ PATHS = (
     ASK,
     DOCUMENTS,
     ADD,
+    QUALITY,
+    MAP,
     ADMIN,
     SIGN_IN,
     SIGN_OUT,

@@ -10,7 +10,9 @@ from parquetry.serving.http.dashboard import (
     ask_routes,
     asset_routes,
     document_routes,
+    map_routes,
     overview_routes,
+    quality_routes,
     search_routes,
     session_routes,
 )
@@ -24,6 +26,8 @@ def add_dashboard(app: FastAPI) -> None:
         ask_routes,
         document_routes,
         add_routes,
+        map_routes,
+        quality_routes,
         admin_routes,
         session_routes,
         asset_routes,
