@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -54,7 +56,8 @@ def project(vectors: Matrix) -> Matrix:
         init=np.ascontiguousarray(_two(known) / spread * 1e-4),
         random_state=_SEED,
     )
-    places = np.asarray(model.fit_transform(known), np.float32)
+    with _one_thread():
+        places = np.asarray(model.fit_transform(known), np.float32)
     return _in_unit_square(places if count == len(chosen) else _between(reduced, known, places))
 
 
@@ -73,7 +76,8 @@ def clusters(vectors: Matrix) -> Labels:
         return np.zeros(count, np.int32)
     cluster = _scikit_learn("cluster")
     model = cluster.MiniBatchKMeans(number, n_init=3, random_state=_SEED, batch_size=2048)
-    labels = np.asarray(model.fit_predict(_main_components(vectors)))
+    with _one_thread():
+        labels = np.asarray(model.fit_predict(_main_components(vectors)))
     largest_first = np.argsort(-np.bincount(labels, minlength=number), kind="stable")
     rank = np.empty(number, np.int32)
     rank[largest_first] = np.arange(number, dtype=np.int32)
@@ -81,12 +85,16 @@ def clusters(vectors: Matrix) -> Labels:
 
 
 def _scikit_learn(module: str) -> Any:
-    from importlib import import_module
-
     try:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
         raise SettingsError("a map needs the extra map: pip install 'parquetry[map]'") from error
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Leave the other processors to searches; threads that wait for each other are slow on a busy machine."""
+    limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(1)
+    return limits
 
 
 def _main_components(vectors: Matrix) -> Matrix:

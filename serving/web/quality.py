@@ -34,7 +34,7 @@ LISTS = (
     QualityList(
         "incomplete",
         "Incomplete",
-        "Pages that could not be read whole, characters that a font does not name, text above the limit. Add the "
+        "Pages that could not be read whole, and text above the limit. Add the "
         "document again from a better file, or raise the limit that its report names.",
     ),
     QualityList(
@@ -112,8 +112,6 @@ def _reasons(key: str, row: Mapping[str, Any]) -> Iterator[str]:
     if key == "little-text":
         yield counted(row["characters"], "character") + (f" on {counted(pages, 'page')}" if pages else "")
         return
-    if key == "garbled" and row["undecoded"]:
-        yield f"{counted(row['undecoded'], 'character')} lost in decoding"
     if key == "scanned" and row["pages_without_text"]:
         yield f"{row['pages_without_text']} of {counted(pages, 'page')} without text"
     share = (row["unmapped"] or 0) / max(row["characters"], row["unmapped"] or 0, 1)

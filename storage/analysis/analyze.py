@@ -27,12 +27,11 @@ _LITTLE = 200
 _FACTS = f"""
 SELECT d.document_id, d.namespace, d.revision, d.content_hash, d.embedder, d.characters, q.known_loss, q.pages,
     q.pages_without_text, q.pages_unread, q.pages_ocr, q.ocr_confidence, q.unmapped, q.cut,
-    (length(t.text) - length(replace(t.text, chr(65533), '')))::BIGINT AS undecoded,
     d.status = 'indexed' AND (coalesce(q.median_characters, d.characters) < {_LITTLE}
         AND (q.pages IS NOT NULL OR d.size > 20 * d.characters)) AS little_text,
     t.vector
 FROM documents AS d LEFT JOIN quality AS q USING (revision) LEFT JOIN texts AS t USING (revision)
-WHERE d.revision IS NOT NULL
+WHERE d.revision <> 0
 ORDER BY d.namespace, d.document_id
 """
 _READ = 100

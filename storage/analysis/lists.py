@@ -16,16 +16,15 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 Alike = Literal["duplicates", "near-duplicates"]
 ALIKE: tuple[Alike, ...] = get_args(Alike)
 _CONDITIONS: Mapping[Fault, str] = {
-    "incomplete": "coalesce(a.known_loss, 0) > 0 AND (coalesce(a.pages_unread, 0) > 0 OR coalesce(a.cut, 0) > 0 "
-    "OR coalesce(a.unmapped, 0) > 0)",
+    "incomplete": "coalesce(a.pages_unread, 0) > 0 OR coalesce(a.cut, 0) > 0",
     "little-text": "a.little_text",
-    "garbled": "coalesce(a.unmapped, 0) > 0 OR coalesce(a.undecoded, 0) > 0",
+    "garbled": "coalesce(a.unmapped, 0) > 0",
     "scanned": "coalesce(a.pages_ocr, 0) > 0 OR coalesce(a.pages_without_text, 0) > 0",
 }
 _ORDERS: Mapping[Fault, str] = {
     "incomplete": "a.known_loss DESC",
     "little-text": "a.characters / greatest(coalesce(a.pages, 1), 1)",
-    "garbled": "(coalesce(a.unmapped, 0) + coalesce(a.undecoded, 0)) / greatest(a.characters, 1) DESC",
+    "garbled": "a.unmapped / greatest(a.characters, 1) DESC",
     "scanned": "coalesce(a.ocr_confidence, 0)",
 }
 _GROUPS: Mapping[Alike, str] = {"duplicates": "a.content_hash", "near-duplicates": "a.near"}
@@ -35,7 +34,7 @@ _SHOWN = (
 )
 _FACTS = (
     "a.characters, a.known_loss, a.pages, a.pages_without_text, a.pages_unread, a.pages_ocr, a.ocr_confidence, "
-    "a.unmapped, a.undecoded, a.cut, a.near_share"
+    "a.unmapped, a.cut, a.near_share"
 )
 
 Places = np.ndarray[tuple[int, int], np.dtype[np.float32]]

@@ -7,6 +7,7 @@ from parquetry.serving.http.dashboard.paths import PATHS
 from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
+from parquetry.storage.analysis.analyze import analyze
 from tests.servers.http_app import running_app
 from tests.serving.http.backend_faults import ERRORS, each_failing
 from tests.serving.http.test_rights import routes
@@ -24,12 +25,17 @@ PAGES = {
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
     "GET /admin": "/admin",
+    "GET /quality": "/quality?list=duplicates",
+    "GET /map": "/map?area=0,0,1,1",
+    "GET /map/points": "/map/points",
+    "GET /map/documents/{document_id}": "/map/documents/DOCUMENT",
     "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
 FORMS = {
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /quality/analyze": ("/quality/analyze", {}, None),
     "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
     "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
@@ -50,6 +56,7 @@ def app(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("pages"))
     workshop.write("oak.md", "# Oak\n\nAn oak table.")
     workshop.refresh()
+    analyze(workshop.lake.snapshot(), workshop.settings.search)
     # Nothing carries jobs out here, so each deletion can be asked for again.
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
     with running_app(parse_settings(tables, "test")) as app:

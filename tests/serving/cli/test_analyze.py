@@ -1,0 +1,5 @@
+"""`parquetry analyze` from the shell: what it prints, once and again."""
+
+import json
+
+from tests.serving.cli.conftest import *  # noqa: F403
