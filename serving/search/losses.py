@@ -1,4 +1,4 @@
-"""What is known to be missing or doubtful of a document, in words."""
+"""Known losses of a document, in words."""
 
 from __future__ import annotations
 

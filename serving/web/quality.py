@@ -22,7 +22,7 @@ class QualityList:
     """in URLs"""
     name: str
     explanation: str
-    """what its documents have in common, and what to do"""
+    """the common trait of its documents, and what to do"""
 
 
 UNANSWERED = QualityList(

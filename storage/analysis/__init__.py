@@ -1,1 +1,1 @@
-"""What was found by looking at all documents of a version together; derived, kept beside the search index."""
+"""Analyses: facts on all documents of a version together; derived, kept beside the search index."""

@@ -56,7 +56,7 @@ class Analysis:
     placed: int
     """number of documents on the map"""
     notes: tuple[str, ...]
-    """what was left out, and what to do"""
+    """parts that were left out, and what to do"""
     is_new: bool
     """False if this version had been analyzed before"""
 
