@@ -81,7 +81,8 @@ def clusters(vectors: Matrix) -> Labels:
     largest_first = np.argsort(-np.bincount(labels, minlength=number), kind="stable")
     rank = np.empty(number, np.int32)
     rank[largest_first] = np.arange(number, dtype=np.int32)
-    return rank[labels]
+    ranked: Labels = rank[labels]
+    return ranked
 
 
 def _scikit_learn(module: str) -> Any:

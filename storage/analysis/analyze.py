@@ -148,7 +148,7 @@ def _sketches(
     places = {revisions[rows[place]]: place for pair in pairs for place in pair}
     cursor = connection.cursor()
     cursor.execute("SELECT revision, text FROM texts WHERE revision IN (SELECT unnest($1::BIGINT[]))", [list(places)])
-    sketches = {}
+    sketches: dict[int, Sketch] = {}
     while read := cursor.fetchmany(_READ):
         sketches |= {places[revision]: sketch(text) for revision, text in read}
     return sketches
