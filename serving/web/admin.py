@@ -34,7 +34,7 @@ class ListedToken:
     token: Token
     state: State
     scope: str
-    """the documents that it sees, by their owner"""
+    """the documents that it sees"""
 
 
 def listed_tokens(tokens: Sequence[Token], now: datetime) -> list[ListedToken]:

@@ -8,6 +8,8 @@ SEARCH = "/search"
 ASK = "/ask"
 DOCUMENTS = "/documents"
 ADD = "/add"
+ENTRIES = "/entries"
+RUNS = "/runs"
 QUALITY = "/quality"
 MAP = "/map"
 ADMIN = "/admin"
@@ -18,6 +20,8 @@ PATHS = (
     ASK,
     DOCUMENTS,
     ADD,
+    ENTRIES,
+    RUNS,
     QUALITY,
     MAP,
     ADMIN,
