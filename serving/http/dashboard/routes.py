@@ -6,6 +6,8 @@ from fastapi import FastAPI
 
 from parquetry.serving.http.dashboard import (
     add_routes,
+    admin_routes,
+    ask_routes,
     asset_routes,
     document_routes,
     overview_routes,
@@ -16,5 +18,14 @@ from parquetry.serving.http.dashboard import (
 
 def add_dashboard(app: FastAPI) -> None:
     """Answer browsers at `/`."""
-    for routes in (overview_routes, search_routes, document_routes, add_routes, session_routes, asset_routes):
+    for routes in (
+        overview_routes,
+        search_routes,
+        ask_routes,
+        document_routes,
+        add_routes,
+        admin_routes,
+        session_routes,
+        asset_routes,
+    ):
         app.include_router(routes.router)
