@@ -71,7 +71,7 @@ def _wholes(written: bytes) -> ArrayObject | None:
     return ArrayObject(map(_whole, numbers))
 
 
-_MADE: dict[int | None, Callable[[bytes], Any]] = {
+_MADE: dict[int, Callable[[bytes], Any]] = {
     _NAME: _name,
     _WHOLE: _whole,
     _DECIMAL: _decimal,
@@ -124,7 +124,7 @@ def _dictionary(data: bytes, place: int, reader: Any) -> tuple[Any, int] | None:
         found = token(data, place)
         if found is None:
             return None
-        place, kind = found.end(), found.lastindex
+        place, kind = found.end(), found.lastindex or 0
         value: Any
         if kind in _MADE:
             value = _MADE[kind](found[kind])

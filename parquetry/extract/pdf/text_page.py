@@ -132,7 +132,8 @@ class TextPage:
         return glyphs
 
     def _translated(self, index: int) -> int:
-        return max(0, self._calls.character_index(self._handle, index))
+        found: int = self._calls.character_index(self._handle, index)
+        return max(0, found)
 
 
 def quarter_turns(along: float, across: float) -> int:
