@@ -8,6 +8,10 @@ SEARCH = "/search"
 ASK = "/ask"
 DOCUMENTS = "/documents"
 ADD = "/add"
+ENTRIES = "/entries"
+RUNS = "/runs"
+QUALITY = "/quality"
+MAP = "/map"
 ADMIN = "/admin"
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 PATHS = (
@@ -16,6 +20,10 @@ PATHS = (
     ASK,
     DOCUMENTS,
     ADD,
+    ENTRIES,
+    RUNS,
+    QUALITY,
+    MAP,
     ADMIN,
     SIGN_IN,
     SIGN_OUT,

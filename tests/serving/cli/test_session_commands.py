@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from parquetry.model import Access
 from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.session_output import ask_about
 from parquetry.sessions.merge.effects import MergeProposal
@@ -47,6 +48,21 @@ def test_plan_tells_what_is_new_and_that_no_price_is_known(shelf):
     assert "1 window to read: about" in done.stdout
     assert "no price is set in [llm]" in done.stdout
     assert not (shelf.root / "corpus").exists()
+
+
+def test_plan_names_the_price_that_it_counts_with_and_its_day(tmp_path, shelf):
+    with (tmp_path / "parquetry.toml").open("a") as settings:
+        settings.write(
+            '[[llm.prices]]\nmodel = "m"\nusd_per_million_input_tokens = 1000\n'
+            "usd_per_million_output_tokens = 2000\nas_of = 2026-07-03\n"
+        )
+    done = run("plan", str(shelf.folder), "--user", "ada")
+    assert "Price of m: $1000 per million tokens read, $2000 written, 2026-07-03." in done.stdout
+    estimate = json.loads(run("plan", str(shelf.folder), "--user", "ada", "--json").stdout)["estimate"]
+    assert (estimate["price"]["model"], estimate["price"]["as_of"]) == ("m", "2026-07-03")
+    expected = (estimate["input_tokens"] * 1000 + estimate["output_tokens"] * 2000) / 1e6
+    assert estimate["cost_usd"] == pytest.approx(expected)
+    assert estimate["cost_usd"] > 1
 
 
 def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
@@ -124,7 +140,15 @@ def test_run_without_a_language_model_makes_no_corpus(shelf):
 @pytest.mark.parametrize(("said", "agreed"), [("y\n", True), ("\n", True), ("n\n", False)], ids=["yes", "enter", "no"])
 def test_merge_is_shown_in_full_and_asked_about(said, agreed):
     proposal = MergeProposal(
-        "k1", "file:///chats/a.json", "It is closed.", ("It is dry.",), "It is dry. It is closed.", "why"
+        "k1",
+        "file:///chats/a.json",
+        "It is closed.",
+        ("It is dry.",),
+        "It is dry. It is closed.",
+        "why",
+        "default",
+        Access(),
+        None,
     )
     asked = typer.Typer()
 
