@@ -8,6 +8,7 @@ from parquetry.serving.http.dashboard import (
     add_routes,
     ask_routes,
     asset_routes,
+    compare_routes,
     document_routes,
     overview_routes,
     search_routes,
@@ -25,5 +26,6 @@ def add_dashboard(app: FastAPI) -> None:
         add_routes,
         session_routes,
         asset_routes,
+        compare_routes,
     ):
         app.include_router(routes.router)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.feedback import FeedbackStore, Judge, JudgedResult
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import load_settings
 from tests.servers.embedding_server import EmbeddingServer
@@ -108,8 +108,8 @@ def test_wrong_use_is_one_line(desk, server, arguments, complaint):
 
 def judge(desk, *judgements):
     store = FeedbackStore(state_folder(load_settings(desk.folder / "parquetry.toml")))
-    for query, document, relevant in judgements:
-        store.add("default", query, document, relevant=relevant)
+    for number, (query, document, relevant) in enumerate(judgements):
+        store.judge(Judge(f"user-{number}"), query, JudgedResult("default", document), relevant=relevant)
     store.close()
 
 

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.slow
 
 PAGES = {
     "GET /": "/",
-    "GET /search": "/search?q=oak",
+    "GET /search": "/search?q=oak&explain=1",
+    "GET /search/compare": "/search/compare?q=oak&mode2=vector",
     "GET /documents": "/documents",
     "GET /documents/{document_id}": "/documents/DOCUMENT",
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
@@ -23,6 +24,7 @@ PAGES = {
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
 }
 FORMS = {
+    "POST /search/feedback": ("/search/feedback", {"q": "oak", "document": "DOCUMENT", "chunk": "CHUNK", "relevant": "yes"}, None),
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
@@ -47,9 +49,10 @@ def app(tmp_path_factory):
     with running_app(parse_settings(tables, "test")) as app:
         with app.resources.follower.reader(wait=60) as reader:
             (row,) = reader.documents()
+            (chunk, *_) = reader.chunks(row["document_id"])
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
         token = app.resources.tokens.create("root", rights=["admin"])[1]
-        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": token}
+        app.filled = {"DOCUMENT": row["document_id"], "CHUNK": chunk["chunk_id"], "JOB": job.id, "TOKEN": token}
         yield app
 
 
