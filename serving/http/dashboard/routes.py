@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from parquetry.serving.http.dashboard import (
     add_routes,
+    admin_routes,
     ask_routes,
     asset_routes,
     compare_routes,
@@ -24,6 +25,7 @@ def add_dashboard(app: FastAPI) -> None:
         ask_routes,
         document_routes,
         add_routes,
+        admin_routes,
         session_routes,
         asset_routes,
         compare_routes,

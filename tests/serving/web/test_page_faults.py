@@ -3,6 +3,8 @@
 import pytest
 
 from parquetry.serving.access.sessions import new_visit
+from parquetry.serving.http.dashboard.paths import PATHS
+from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
@@ -22,18 +24,28 @@ PAGES = {
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+    "GET /admin": "/admin",
+    "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
 FORMS = {
-    "POST /search/feedback": ("/search/feedback", {"q": "oak", "document": "DOCUMENT", "chunk": "CHUNK", "relevant": "yes"}, None),
+    "POST /search/feedback": (
+        "/search/feedback",
+        {"q": "oak", "document": "DOCUMENT", "chunk": "CHUNK", "relevant": "yes"},
+        None,
+    ),
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
+    "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
     "POST /sign-out": ("/sign-out", {}, None),
 }
 """route -> action of a form, its fields and files"""
 ELSEWHERE = {
     "GET /sign-in": "asks nothing",
+    "GET /admin/audit": "reads its own file",
+    "GET /admin/settings": "asks nothing",
     "GET /ask": "asks nothing",
     "POST /add/url": "asks another service, then as POST /add/text",
 }
@@ -51,8 +63,14 @@ def app(tmp_path_factory):
             (row,) = reader.documents()
             (chunk, *_) = reader.chunks(row["document_id"])
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
-        token = app.resources.tokens.create("root", rights=["admin"])[1]
-        app.filled = {"DOCUMENT": row["document_id"], "CHUNK": chunk["chunk_id"], "JOB": job.id, "TOKEN": token}
+        token, plain = app.resources.tokens.create("root", rights=["admin"])
+        app.filled = {
+            "DOCUMENT": row["document_id"],
+            "CHUNK": chunk["chunk_id"],
+            "JOB": job.id,
+            "TOKEN": plain,
+            "ID": token.id,
+        }
         yield app
 
 
@@ -103,4 +121,4 @@ def test_no_route_of_the_dashboard_is_left_out(app):
 
 
 def is_page(path):
-    return path == "/" or path.startswith(("/search", "/ask", "/documents", "/add", "/sign-"))
+    return any(path == each or (each not in ("/", PREFIX) and path.startswith(f"{each}/")) for each in PATHS)
