@@ -107,9 +107,12 @@ def _found(
 def _numbers(reader: Reader, found: Candidates) -> dict[str, int]:
     """Return chunk id -> number of the chunk in its document, of all candidates."""
     ids = [each.chunk_id for each in found.candidates]
-    statement = "SELECT chunk_id, chunk_index FROM parts.every_chunk WHERE chunk_id IN (SELECT unnest($1::VARCHAR[]))"
+    # Ids of chunks are computed: of those documents alone.
+    documents = sorted({each.document_id for each in found.candidates})
+    statement = """SELECT chunk_id, chunk_index FROM parts.every_chunk
+    WHERE document_id IN (SELECT unnest($1::VARCHAR[])) AND chunk_id IN (SELECT unnest($2::VARCHAR[]))"""
     with closing(reader.index.session()) as session:
-        return dict(tuples(session, statement, [ids]))
+        return dict(tuples(session, statement, [documents, ids]))
 
 
 @router.post(f"{SEARCH}/feedback")

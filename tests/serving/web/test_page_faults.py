@@ -8,6 +8,7 @@ from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
+from tests.servers.model_service import ModelService, said, whole
 from tests.serving.http.backend_faults import ERRORS, each_failing
 from tests.serving.http.test_rights import routes
 from tests.serving.web.browsing import Page, Visitor
@@ -27,12 +28,15 @@ PAGES = {
     "GET /admin": "/admin",
     "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
+TURNS = '[["a1","oak","An oak table [1].","m",1,[["DOCUMENT",0]],false,""]]'
 FORMS = {
     "POST /search/feedback": (
         "/search/feedback",
         {"q": "oak", "document": "DOCUMENT", "chunk": "CHUNK", "relevant": "yes"},
         None,
     ),
+    "POST /ask": ("/ask", {"question": "oak", "model": "m"}, None),
+    "POST /ask/judgement": ("/ask/judgement", {"turns": TURNS, "judge": "a1:good"}, None),
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
@@ -46,7 +50,8 @@ ELSEWHERE = {
     "GET /sign-in": "asks nothing",
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
-    "GET /ask": "asks nothing",
+    "GET /ask": "reads nothing before a question",
+    "POST /ask/stream": "as POST /ask",
     "POST /add/url": "asks another service, then as POST /add/text",
 }
 
@@ -58,6 +63,16 @@ def app(tmp_path_factory):
     workshop.refresh()
     # Nothing carries jobs out here, so each deletion can be asked for again.
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
+    with ModelService(rule=answer_of_model) as model:
+        tables["upstream"] = {"base_url": model.base_url}
+        yield from _running(tables)
+
+
+def answer_of_model(asked):
+    return whole({"data": []}) if asked.path == "/v1/models" else said("An oak table [1].")
+
+
+def _running(tables):
     with running_app(parse_settings(tables, "test")) as app:
         with app.resources.follower.reader(wait=60) as reader:
             (row,) = reader.documents()
