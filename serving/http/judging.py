@@ -17,7 +17,7 @@ _LONGEST = 80
 
 
 def demand_judging(parts: Resources) -> None:
-    """Refuse judgements to a service that changes nothing. Whoever may search may judge, since no document changes.
+    """Refuse judgements to a service that changes nothing. They need the right to search: no document changes.
 
     Raises:
         Forbidden: the service is read-only.

@@ -34,7 +34,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AnswerBlock:
     """A block of an answer."""
 
     kind: BlockKind
@@ -46,7 +46,7 @@ class Block:
     """number of the first item"""
 
 
-def blocks_of(text: str, known: Collection[int]) -> list[Block]:
+def blocks_of(text: str, known: Collection[int]) -> list[AnswerBlock]:
     """Take an answer apart.
 
     Args:
@@ -110,13 +110,13 @@ def _kind_of(line: str, before: BlockKind | None) -> BlockKind:
     return "paragraph"
 
 
-def _block(kind: BlockKind, lines: Sequence[str], start: int, known: Collection[int]) -> Block:
+def _block(kind: BlockKind, lines: Sequence[str], start: int, known: Collection[int]) -> AnswerBlock:
     if kind in ("code", "table"):
-        return Block(kind, ((Span("text", "\n".join(lines)),),), start)
+        return AnswerBlock(kind, ((Span("text", "\n".join(lines)),),), start)
     if kind == "heading":
-        return Block(kind, tuple(tuple(_spans(_HEADING.sub(r"\1", line), known)) for line in lines), start)
+        return AnswerBlock(kind, tuple(tuple(_spans(_HEADING.sub(r"\1", line), known)) for line in lines), start)
     if kind == "paragraph":
-        return Block(kind, tuple(tuple(_spans(line, known)) for line in lines), start)
+        return AnswerBlock(kind, tuple(tuple(_spans(line, known)) for line in lines), start)
     items: list[str] = []
     first = 1
     for line in lines:
@@ -127,7 +127,7 @@ def _block(kind: BlockKind, lines: Sequence[str], start: int, known: Collection[
             items.append(found[2])
         else:
             items[-1] += f" {line.strip()}"
-    return Block(kind, tuple(tuple(_spans(item, known)) for item in items), start, first)
+    return AnswerBlock(kind, tuple(tuple(_spans(item, known)) for item in items), start, first)
 
 
 def _spans(line: str, known: Collection[int]) -> Iterator[Span]:
@@ -174,7 +174,7 @@ class GrowingAnswer:
         """Characters that the next `blocks` takes apart."""
         return len(self._open)
 
-    def blocks(self, known: Collection[int]) -> tuple[int, list[Block]]:
+    def blocks(self, known: Collection[int]) -> tuple[int, list[AnswerBlock]]:
         """Return the number of blocks that stay as they were returned before, and those that follow them."""
         kept = self._finished
         found = blocks_of(self._open, known)

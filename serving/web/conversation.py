@@ -1,7 +1,7 @@
 """A chat as its page keeps it: questions, answers and their sources, in a field of the form. Pure.
 
 Nothing of a chat is kept by the service. What comes back from a page is its visitor's own word: it is bounded, shown as
-text, and its sources are looked up again for whoever asks.
+text, and its sources are looked up again for the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SourcePlace = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AnsweredTurn:
     """A question and its answer."""
 
     id: str
@@ -48,19 +48,19 @@ class Turn:
         return range(self.first, self.first + len(self.sources))
 
 
-def next_number(turns: Sequence[Turn]) -> int:
+def next_number(turns: Sequence[AnsweredTurn]) -> int:
     """Return the number of the first source of a further turn."""
     return max((turn.numbers.stop for turn in turns), default=1)
 
 
-def numbers(turns: Sequence[Turn]) -> frozenset[int]:
+def numbers(turns: Sequence[AnsweredTurn]) -> frozenset[int]:
     """Return the numbers of all sources."""
     return frozenset(number for turn in turns for number in turn.numbers)
 
 
-def history(turns: Sequence[Turn]) -> list[dict[str, str]]:
+def history(turns: Sequence[AnsweredTurn]) -> list[dict[str, str]]:
     """Return the messages of earlier turns that go to the model, the newest that fit, in order."""
-    left, found = HISTORY_CHARACTERS, list[Turn]()
+    left, found = HISTORY_CHARACTERS, list[AnsweredTurn]()
     for turn in reversed(turns[-HISTORY_TURNS:]):
         left -= len(turn.question) + len(turn.answer)
         if left < 0:
@@ -73,7 +73,7 @@ def history(turns: Sequence[Turn]) -> list[dict[str, str]]:
     ]
 
 
-def with_turn(turns: Sequence[Turn], turn: Turn) -> list[Turn]:
+def with_turn(turns: Sequence[AnsweredTurn], turn: AnsweredTurn) -> list[AnsweredTurn]:
     """Return a chat with one turn more, without the oldest ones that do not fit."""
     kept = [*turns, turn][-MOST_TURNS:]
     while len(kept) > 1 and len(encoded(kept)) > MOST_STATE:
@@ -81,12 +81,12 @@ def with_turn(turns: Sequence[Turn], turn: Turn) -> list[Turn]:
     return kept
 
 
-def judged(turn: Turn, verdict: Verdict) -> Turn:
+def judged(turn: AnsweredTurn, verdict: Verdict) -> AnsweredTurn:
     """Return a turn with a judgement."""
     return replace(turn, verdict=verdict)
 
 
-def encoded(turns: Sequence[Turn]) -> str:
+def encoded(turns: Sequence[AnsweredTurn]) -> str:
     """Return a chat as the field of a form."""
     return json.dumps(
         [
@@ -100,7 +100,7 @@ def encoded(turns: Sequence[Turn]) -> str:
     )
 
 
-def decoded(field: str) -> list[Turn]:
+def decoded(field: str) -> list[AnsweredTurn]:
     """Return the chat in a field of a form.
 
     Raises:
@@ -119,7 +119,7 @@ def decoded(field: str) -> list[Turn]:
     return [_turn(each) for each in given]
 
 
-def _turn(given: Any) -> Turn:
+def _turn(given: Any) -> AnsweredTurn:
     match given:
         case [str(id_), str(question), str(answer), str(model), int(first), list(sources), bool(follows), str(verdict)]:
             fits = (
@@ -129,7 +129,7 @@ def _turn(given: Any) -> Turn:
             if fits and named and 1 <= first < 100_000 and verdict in ("good", "bad", ""):
                 known: Verdict = "good" if verdict == "good" else "bad" if verdict == "bad" else ""
                 places = tuple(_place(each) for each in sources)
-                return Turn(id_, question, answer, model, first, places, follows, known)
+                return AnsweredTurn(id_, question, answer, model, first, places, follows, known)
     raise ValueError("no turn")
 
 

@@ -81,7 +81,7 @@ class Picture:
     lines: tuple[DrawnLine, ...]
     dots: tuple[DrawnDot, ...]
     summary: str
-    """what it shows, in words"""
+    """the same in words"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ def explained(found: Candidates, numbers: Mapping[str, int]) -> Explained:
             each.document_id,
             each.filename or "Untitled",
             numbers.get(each.chunk_id),
-            each.vector and _bar(each.vector, tops["vector"]),
-            each.text and _bar(each.text, tops["text"]),
-            _bar(each.fused, tops["fused"]),
+            _bar(each.vector, tops["vector"]),
+            _bar(each.text, tops["text"]),
+            _measured(each.fused, tops["fused"]),
             None if each.relevance is None else round(each.relevance * 100),
             _outcome(each, len(results), places),
         )
@@ -139,7 +139,11 @@ def _top(standings: Iterable[Standing | None]) -> float:
     return max((each.score for each in standings if each is not None), default=0.0)
 
 
-def _bar(standing: Standing, top: float) -> Bar:
+def _bar(standing: Standing | None, top: float) -> Bar | None:
+    return None if standing is None else _measured(standing, top)
+
+
+def _measured(standing: Standing, top: float) -> Bar:
     share = standing.score / top if top > 0 else 0.0
     return Bar(standing.rank, standing.score, round(100 * min(1.0, max(0.0, share))))
 

@@ -19,8 +19,8 @@ from parquetry.serving.chat.usage import tokens_of
 from parquetry.serving.http.answers import GONE, outcome_of
 from parquetry.serving.http.callers import Parts, PublishedParts, SearchCaller
 from parquetry.serving.http.dashboard.asking import (
-    Asked,
     BegunChat,
+    ChatQuestion,
     Pace,
     asked_in,
     begin,
@@ -46,7 +46,7 @@ from parquetry.serving.service.feedback import Judge, JudgedResult
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.web import conversation as chats
 from parquetry.serving.web.answer_blocks import MOST_CHARACTERS, GrowingAnswer, blocks_of, cited_in
-from parquetry.serving.web.conversation import Turn, Verdict
+from parquetry.serving.web.conversation import AnsweredTurn, Verdict
 from parquetry.serving.web.source_cards import SourceCard, cards_of
 
 router = APIRouter(include_in_schema=False)
@@ -85,7 +85,7 @@ async def ask(
 
 
 async def _whole(
-    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: Asked
+    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: ChatQuestion
 ) -> tuple[BegunChat, str]:
     begun = await begin(request, parts, caller, upstream, asked, stream=False)
     try:
@@ -127,7 +127,7 @@ async def ask_streamed(
 
 
 async def _opened(
-    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: Asked
+    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: ChatQuestion
 ) -> tuple[BegunChat, UpstreamAnswer]:
     begun = await begin(request, parts, caller, upstream, asked, stream=True)
     try:
@@ -149,7 +149,7 @@ class AnswerStream:
         parts: Resources,
         caller: Principal,
         upstream: Upstream,
-        asked: Asked,
+        asked: ChatQuestion,
         begun: BegunChat,
         opened: UpstreamAnswer,
     ) -> None:
@@ -198,7 +198,7 @@ class AnswerStream:
         number = len(self._begun.turn.sources.passages)
         return part("waiting_part.html", sources=number)
 
-    async def _turn(self, turn: Turn) -> str:
+    async def _turn(self, turn: AnsweredTurn) -> str:
         shown = await in_thread(_shown, self._parts, self._caller, [turn], chats.numbers(self._asked.turns))
         return part("turn_part.html", shown=shown[0], may_judge=_may_judge(self._parts), **_rights(self._caller))
 
@@ -224,7 +224,7 @@ def _may_judge(parts: Resources) -> bool:
 
 
 def _shown(
-    parts: Resources, caller: Principal, turns: Sequence[Turn], earlier: frozenset[int] = frozenset()
+    parts: Resources, caller: Principal, turns: Sequence[AnsweredTurn], earlier: frozenset[int] = frozenset()
 ) -> list[dict[str, Any]]:
     """Return turns as pages show them, with the sources that the caller sees.
 
@@ -257,7 +257,7 @@ async def _ask_page(
     caller: Principal,
     parts: Resources,
     upstream: Upstream,
-    turns: Sequence[Turn],
+    turns: Sequence[AnsweredTurn],
     *,
     model: str = "",
     question: str = "",
@@ -304,7 +304,7 @@ async def judge_answer(
     return await _ask_page(request, caller, parts, upstream, turns, model=text(fields, "model"))
 
 
-def _judge(parts: Resources, caller: Principal, turn: Turn, verdict: Verdict) -> None:
+def _judge(parts: Resources, caller: Principal, turn: AnsweredTurn, verdict: Verdict) -> None:
     with parts.follower.reader() as reader:
         cards = {each.number: each for each in cards_of(reader, caller, turn.sources, turn.first)}
         version = reader.snapshot.version

@@ -29,7 +29,7 @@ from parquetry.serving.http.problems import Problem, known_problem
 from parquetry.serving.service.grounding import Sources
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.web import conversation as chats
-from parquetry.serving.web.conversation import Turn
+from parquetry.serving.web.conversation import AnsweredTurn
 from parquetry.serving.web.model_failures import plain_words
 
 _LIST_SECONDS = 3.0
@@ -71,22 +71,22 @@ def _sender(request: Request, caller: Principal, upstream: Upstream) -> Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatQuestion:
     """A question as the form has it."""
 
     question: str
     model: str
     """agent or model"""
-    turns: tuple[Turn, ...]
+    turns: tuple[AnsweredTurn, ...]
     """earlier turns"""
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """What goes to the model."""
+        """Messages for the model."""
         return [*chats.history(self.turns), {"role": "user", "content": self.question}]
 
 
-def turns_of(fields: FormData) -> tuple[Turn, ...]:
+def turns_of(fields: FormData) -> tuple[AnsweredTurn, ...]:
     """Return the chat that a page keeps.
 
     Raises:
@@ -98,7 +98,7 @@ def turns_of(fields: FormData) -> tuple[Turn, ...]:
         raise Problem(422, "invalid-request", "this chat cannot be read; begin a new one") from None
 
 
-def asked_in(fields: FormData) -> Asked:
+def asked_in(fields: FormData) -> ChatQuestion:
     """Return the question of a form.
 
     Raises:
@@ -109,7 +109,7 @@ def asked_in(fields: FormData) -> Asked:
         raise Problem(422, "invalid-request", f"ask a question of at most {chats.LONGEST_QUESTION:,} characters")
     if not model or len(model) > _LONGEST_NAME:
         raise Problem(422, "invalid-request", "choose an agent or a model")
-    asked = Asked(question.encode("utf-8", "replace").decode(), model, turns_of(fields))
+    asked = ChatQuestion(question.encode("utf-8", "replace").decode(), model, turns_of(fields))
     check_no_token(json.dumps([asked.messages, model]).encode())
     return asked
 
@@ -124,7 +124,7 @@ class BegunChat:
 
 
 async def begin(
-    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: Asked, *, stream: bool
+    request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: ChatQuestion, *, stream: bool
 ) -> BegunChat:
     """Search for a question, as the chat proxy does.
 
@@ -154,10 +154,10 @@ async def begin(
     return BegunChat(turn, sender, record)
 
 
-def finished(asked: Asked, begun: BegunChat, answer: str) -> Turn:
+def finished(asked: ChatQuestion, begun: BegunChat, answer: str) -> AnsweredTurn:
     """Return the turn of an answer."""
     places = tuple((each.document_id, each.chunk_index) for each in begun.turn.sources.passages)
-    return Turn(
+    return AnsweredTurn(
         secrets.token_hex(8),
         asked.question,
         answer,

@@ -43,7 +43,7 @@ Version = Annotated[str, Query(max_length=20)]
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """What one side searches."""
+    """Mode and version of one side."""
 
     mode: str
     version: int | None

@@ -1,4 +1,4 @@
-"""What the pages of searches share: the form in the address, its filters, and versions to search."""
+"""Parts that the pages of searches share: the form in the address, its filters, and versions to search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model writes, taken apart: a few marks mean something, numbers of known sources link, the rest is text."""
+"""Answers of a model taken apart: few marks mean something, numbers of known sources link, the rest is text."""
 
 import pytest
 from hypothesis import given

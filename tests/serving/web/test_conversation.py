@@ -7,7 +7,7 @@ from parquetry.serving.web.conversation import (
     HISTORY_TURNS,
     MOST_STATE,
     MOST_TURNS,
-    Turn,
+    AnsweredTurn,
     decoded,
     encoded,
     history,
@@ -17,7 +17,9 @@ from parquetry.serving.web.conversation import (
 
 
 def turn(number, answer="yes", sources=2):
-    return Turn(f"a{number}", f"q{number}", answer, "m", 1 + number * sources, (("doc", 0), ("doc", None))[:sources])
+    return AnsweredTurn(
+        f"a{number}", f"q{number}", answer, "m", 1 + number * sources, (("doc", 0), ("doc", None))[:sources]
+    )
 
 
 def test_chat_comes_back_from_its_page_as_it_was():
