@@ -15,6 +15,7 @@ from parquetry.serving.files.content import FileFolder
 from parquetry.serving.files.file_records import FileRecords
 from parquetry.serving.files.store_records import StoreRecords
 from parquetry.serving.files.table import ADDED, FILE, SCHEMA
+from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.earlier_versions import EarlierVersions
 from parquetry.serving.service.feedback import FeedbackStore
@@ -39,6 +40,7 @@ class Resources:
     sessions: SessionStore
     gate: Gate
     jobs: JobStore
+    reviews: ReviewStore
     uploads: UploadStore
     audit: AuditLog
     feedback: FeedbackStore
@@ -81,6 +83,7 @@ class Resources:
             sessions,
             Gate(settings.serve, tokens, sessions, cookie),
             JobStore(state),
+            ReviewStore(state),
             UploadStore(settings),
             AuditLog(state, keep_text=settings.serve.audit_text),
             FeedbackStore(state),
@@ -101,6 +104,7 @@ class Resources:
         self.follower.stop()
         self.earlier.close()
         self.jobs.close()
+        self.reviews.close()
         self.feedback.close()
         self.responses.close()
         self.files.close()

@@ -11,9 +11,14 @@ from parquetry.serving.http.dashboard import (
     asset_routes,
     compare_routes,
     document_routes,
+    entry_routes,
+    job_routes,
     overview_routes,
+    review_routes,
+    run_routes,
     search_routes,
     session_routes,
+    version_routes,
 )
 
 
@@ -25,6 +30,12 @@ def add_dashboard(app: FastAPI) -> None:
         ask_routes,
         document_routes,
         add_routes,
+        # A review is not an entry of that name.
+        review_routes,
+        entry_routes,
+        run_routes,
+        job_routes,
+        version_routes,
         admin_routes,
         session_routes,
         asset_routes,

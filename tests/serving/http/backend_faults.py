@@ -25,6 +25,7 @@ WATCHED = (
     "tokens",
     "gate",
     "jobs",
+    "reviews",
     "uploads",
     "feedback",
     "responses",
