@@ -18,7 +18,7 @@ _LEFT, _MIDDLE, _RIGHT = 44, 180, 316
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ScoreBar:
     """Place and score on one side."""
 
     rank: int
@@ -38,9 +38,9 @@ class ExplainedCandidate:
     filename: str
     number: int | None
     """0-based number of the chunk in its document; None if it is not known"""
-    vector: Bar | None
-    text: Bar | None
-    fused: Bar
+    vector: ScoreBar | None
+    text: ScoreBar | None
+    fused: ScoreBar
     match: int | None
     """percent"""
     outcome: str
@@ -139,13 +139,13 @@ def _top(standings: Iterable[Standing | None]) -> float:
     return max((each.score for each in standings if each is not None), default=0.0)
 
 
-def _bar(standing: Standing | None, top: float) -> Bar | None:
+def _bar(standing: Standing | None, top: float) -> ScoreBar | None:
     return None if standing is None else _measured(standing, top)
 
 
-def _measured(standing: Standing, top: float) -> Bar:
+def _measured(standing: Standing, top: float) -> ScoreBar:
     share = standing.score / top if top > 0 else 0.0
-    return Bar(standing.rank, standing.score, round(100 * min(1.0, max(0.0, share))))
+    return ScoreBar(standing.rank, standing.score, round(100 * min(1.0, max(0.0, share))))
 
 
 def _outcome(each: SearchCandidate, results: int, places: Mapping[str, int | None]) -> str:
