@@ -68,6 +68,12 @@ def test_a_title_that_says_nothing_gives_way_to_the_largest_type_on_the_first_pa
     assert extract(write_pdf([page], information={"Title": declared})).title == "Rules for the harbour"
 
 
+@pytest.mark.parametrize("contents", ["Contents", "Table of contents:", "Inhaltsverzeichnis"])
+def test_the_heading_of_a_list_of_contents_is_no_title_however_large_it_is(contents: str):
+    page = line(72, 760, contents, 28) + line(72, 720, "Rules for the harbour", 20) + lines(72, 680, BODY)
+    assert extract(write_pdf([page])).title == "Rules for the harbour"
+
+
 def test_a_wider_gap_and_an_indented_first_line_start_paragraphs():
     page = lines(72, 700, BODY) + lines(72, 640, BODY) + line(90, 604, "An indented line opens the third one,")
     page += lines(72, 592, ["which goes on at the margin as before.", "And ends."])
