@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-Kind = Literal["ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore"]
+Kind = Literal["ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore", "undo"]
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STATES: tuple[State, ...] = get_args(State)
 FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
-WRITES: frozenset[Kind] = frozenset({"ingest", "remove", "clear"})
+WRITES: frozenset[Kind] = frozenset({"ingest", "remove", "clear", "undo"})
 """small writes, which do not wait for a run over whole sources"""
 RUNS: frozenset[Kind] = frozenset(KINDS) - WRITES
 TOGETHER: frozenset[Kind] = frozenset({"ingest", "remove"})

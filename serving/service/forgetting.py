@@ -7,6 +7,7 @@ from pathlib import Path
 
 from parquetry.serving.access.forgetting import forget_access
 from parquetry.serving.files.forgetting import forget_files
+from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import FILE as JOBS
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FILE as FEEDBACK
@@ -64,5 +65,6 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         kept = ResponseStore(state)
         responses = kept.forget(user_id)
         kept.close()
+    SetAside(state).forget(user_id)
     sessions, files = forget_sessions(state, user_id), forget_files(state, user_id)
     return ForgottenState(access.tokens, access.events, jobs, feedback, sessions, responses, files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -84,6 +84,37 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
     )
     ((total,),) = tuples(connection, f"SELECT count(*) FROM published WHERE {condition}", values)
     return page, int(total)
+
+
+def matching_ids(connection: Connection, asked: Browsing, most: int) -> list[str]:
+    """Return the ids of all documents of a list, at most a number of them.
+
+    Args:
+        connection: as in `browse`.
+        asked: the documents and their order.
+        most: maximum number.
+    """
+    condition, values = _condition(asked)
+    found = tuples(connection, f"SELECT document_id FROM published WHERE {condition} LIMIT {most:d}", values)
+    return [str(value) for (value,) in found]
+
+
+def rows_of_ids(connection: Connection, filters: Filters, document_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the documents with some ids that match, by name.
+
+    Args:
+        connection: as in `browse`.
+        filters: as in `summarise`.
+        document_ids: the ids.
+    """
+    condition = permitted(filters)
+    place = len(condition.parameters) + 1
+    return rows(
+        connection,
+        f"SELECT {_COLUMNS}, etag, org_id, user_id FROM published WHERE ({condition.sql}) "
+        f"AND document_id IN (SELECT unnest(${place}::VARCHAR[])) ORDER BY lower(filename), document_id",
+        [*condition.parameters, list(document_ids)],
+    )
 
 
 def _condition(asked: Browsing) -> tuple[str, list[Any]]:

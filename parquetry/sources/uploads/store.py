@@ -84,6 +84,7 @@ class UploadStore:
         url: str | None = None,
         path: str | None = None,
         chunk_size: ChunkSize | None = None,
+        describe: bool | None = None,
     ) -> tuple[Upload, bool]:
         """Keep a document; one of the same name and owner is replaced.
 
@@ -100,6 +101,7 @@ class UploadStore:
             url: address of an imported page or video.
             path: path that identifies it, instead of one that follows from name and owner.
             chunk_size: size of its chunks; None for that in the settings.
+            describe: have a picture described; None for the choice of the settings.
 
         Returns:
             The upload as it is kept, and True if anything changed.
@@ -126,6 +128,7 @@ class UploadStore:
             url=url,
             now=datetime.now(UTC),
             chunk_size=chunk_size,
+            describe=describe,
         )
         encode(upload)
         return self._kept(upload, content)
@@ -137,6 +140,14 @@ class UploadStore:
                 return known, False
             upload = replace(upload, created_at=known.created_at)
         return self._write(upload, content, known), True
+
+    def put_back(self, upload: Upload, content: bytes) -> None:
+        """Keep an upload again exactly as it was, times included.
+
+        Raises:
+            BrokenDocument, StorageError, TransientError: as for `put`.
+        """
+        self._write(upload, content, self._known(upload.namespace, upload.path))
 
     def _write(self, upload: Upload, content: bytes | Path, known: Upload | None) -> Upload:
         """Write bytes, then the manifest, then delete the bytes that it replaces."""

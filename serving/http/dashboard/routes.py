@@ -8,13 +8,24 @@ from parquetry.serving.http.dashboard import (
     add_routes,
     asset_routes,
     document_routes,
+    history_routes,
     overview_routes,
     search_routes,
+    selected_routes,
     session_routes,
 )
 
 
 def add_dashboard(app: FastAPI) -> None:
     """Answer browsers at `/`."""
-    for routes in (overview_routes, search_routes, document_routes, add_routes, session_routes, asset_routes):
+    for routes in (
+        overview_routes,
+        search_routes,
+        document_routes,
+        history_routes,
+        selected_routes,
+        add_routes,
+        session_routes,
+        asset_routes,
+    ):
         app.include_router(routes.router)

@@ -18,19 +18,34 @@ PAGES = {
     "GET /search": "/search?q=oak",
     "GET /documents": "/documents",
     "GET /documents/{document_id}": "/documents/DOCUMENT",
+    "GET /documents/{document_id}/history": "/documents/DOCUMENT/history",
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+    "GET /add/states": "/add/states?job=JOB",
 }
 FORMS = {
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
+    "POST /add/known": ("/add/known", {"names": '["ash.md"]'}, None),
+    "POST /add/jobs/{job_id}/cancel": ("/add/jobs/JOB/cancel", {}, None),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /documents/selected": ("/documents/selected", {"action": "delete", "id": "DOCUMENT"}, None),
+    "POST /documents/selected/confirmed": (
+        "/documents/selected/confirmed",
+        {"action": "retry", "ids": "DOCUMENT"},
+        None,
+    ),
+    "POST /documents/undo": ("/documents/undo", {"job": "REMOVAL"}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
     "POST /sign-out": ("/sign-out", {}, None),
 }
 """route -> action of a form, its fields and files"""
-ELSEWHERE = {"GET /sign-in": "asks nothing", "POST /add/url": "asks another service, then as POST /add/text"}
+ELSEWHERE = {
+    "GET /sign-in": "asks nothing",
+    "POST /add/url": "asks another service, then as POST /add/text",
+    "POST /documents/{document_id}/sync": "asks another service, then as POST /add/text",
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +59,12 @@ def app(tmp_path_factory):
         with app.resources.follower.reader(wait=60) as reader:
             (row,) = reader.documents()
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
+        payload = {"documents": [{"namespace": "default", "document_id": row["document_id"]}], "undo": True}
+        removal = app.resources.jobs.submit("remove", "default", payload, {})
+        app.resources.jobs.claim(["remove"])
+        app.resources.jobs.finish(removal.id, {"version_before": 1})
         token = app.resources.tokens.create("root", rights=["admin"])[1]
-        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": token}
+        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "REMOVAL": removal.id, "TOKEN": token}
         yield app
 
 
