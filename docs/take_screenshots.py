@@ -39,6 +39,7 @@ def views(client: httpx.Client) -> dict[str, str]:
     return {
         "overview": "/",
         "search": QUESTION,
+        "ask": "/ask",
         "documents": "/documents?sort=name",
         "document": f"{document[1]}?chunk=1",
         "add": "/add",

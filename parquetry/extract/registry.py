@@ -72,7 +72,9 @@ _WAY_OUT = {
     "application/gzip": _COMPRESSED,
     "application/x-xz": _COMPRESSED,
     "application/zstd": _COMPRESSED,
-    "application/x-7z-compressed": "unpack it, for example with 7-Zip",
+    "application/x-7z-compressed": (
+        "unpack it, or give it to `parquetry refresh`, which opens archives; needed: pip install 'parquetry[sevenzip]'"
+    ),
     "application/vnd.rar": "unpack it, for example with 7-Zip",
     "application/vnd.apple.pages": "export it as .docx or .pdf",
     "application/vnd.apple.numbers": "export it as .xlsx",

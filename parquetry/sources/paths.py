@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 SEPARATOR = "!/"
 """separator between an archive and its member, as in `jar:` URLs"""
-SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".7z")
 _MARK = SEPARATOR[0]
 
 

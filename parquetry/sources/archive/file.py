@@ -1,59 +1,43 @@
-"""One zip or tar archive: its table of contents and the bytes of its members. Nothing is unpacked to disk."""
+"""One archive: its table of contents and the bytes of its members. Nothing is unpacked to disk."""
 
 from __future__ import annotations
 
 import errno
 import io
-import re
 import stat
 import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, BinaryIO, Protocol, cast
-from urllib.parse import quote
 
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
+from parquetry.sources.archive import members as limits
 from parquetry.sources.archive.decompress import BLOCK, DECOMPRESSION_ERRORS, pieces
-from parquetry.sources.names import printable
+from parquetry.sources.archive.members import (
+    MAX_DIRECTORY_BYTES,
+    MAX_HELD_BYTES,
+    MAX_RATIO,
+    RATIO_FREE_BYTES,
+    Member,
+    collect,
+    link,
+    place_of,
+    readable,
+    refused_name,
+    too_many,
+    unsafe,
+)
+from parquetry.sources.archive.seven_zip import SUFFIX, SevenZip
 
-MAX_MEMBERS = 50_000
-MAX_DIRECTORY_BYTES = 32 * 1024 * 1024
-"""Maximum bytes in the table of contents of a zip archive, which is read whole."""
-MAX_HELD_BYTES = 256 * 1024 * 1024
-"""Maximum bytes held whole in memory: a compressed tar, a nested archive, an archive fetched over the network."""
-MAX_RATIO = 300
-"""Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
-RATIO_FREE_BYTES = 32 * 1024 * 1024
-"""Unpacked bytes below which the ratio is not checked."""
-
-_MAX_NAME = 1024
-"""characters"""
 _MAX_HEADER_BYTES = 1024 * 1024
 """Maximum bytes in the extra header of a tar member: long names and attributes."""
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
-_DRIVE = re.compile(r"[A-Za-z]:")
 _END_OF_ZIP = b"PK\x05\x06"
 _ZIP64_END = b"PK\x06\x06"
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """File in an archive, or an entry refused in its place."""
-
-    name: str
-    """unique path within the archive; for a refused name, its percent-encoded form"""
-    size: int
-    """bytes, as declared by the archive"""
-    token: str
-    """change token; does not detect a change in a tar with reset modification times"""
-    modified_at: datetime | None
-    """UTC; None if the archive records no valid date"""
-    refusal: DocumentError | None = None
-    """reason for not reading it"""
 
 
 class Archive(Protocol):
@@ -98,6 +82,8 @@ def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> 
             archive = _Zip(stream, size, held)
         elif name.lower().endswith(".tar"):
             archive = _Tar(stream, size, held)
+        elif name.lower().endswith(SUFFIX):
+            archive = SevenZip(stream, size, held)
         else:
             content = _decompressed(stream, size, name.lower())
             # The packed bytes are no longer needed.
@@ -116,21 +102,21 @@ class _Zip:
             self._zip = zipfile.ZipFile(stream)
             found = self._zip.infolist()
         self._infos: dict[str, zipfile.ZipInfo] = {}
-        self.members = _collect(self._members(found), size)
+        self.members = collect(self._members(found), size)
 
     def _members(self, found: list[zipfile.ZipInfo]) -> Iterator[Member]:
         for info in found:
             if info.is_dir():
                 continue
             # Archives made on Windows may have backslashes between the parts of a name.
-            place = _place(info.orig_filename.replace("\\", "/"))
+            place = place_of(info.orig_filename.replace("\\", "/"))
             token = f"{info.CRC:08x}-{info.file_size:x}"
-            member = Member(place or _refused(info.orig_filename), info.file_size, token, _zip_time(info))
+            member = Member(place or refused_name(info.orig_filename), info.file_size, token, _zip_time(info))
             self._infos[member.name] = info
-            yield replace(member, refusal=_hostile() if place is None else _zip_refusal(info))
+            yield replace(member, refusal=unsafe() if place is None else _zip_refusal(info))
 
     def read(self, name: str) -> bytes:
-        member = _readable(self.members, name)
+        member = readable(self.members, name)
         with _damage("the member cannot be unpacked"), self._zip.open(self._infos[name]) as unpacked:
             return _whole(unpacked, member.size)
 
@@ -147,7 +133,7 @@ class _Tar:
         self._infos: dict[str, tarfile.TarInfo] = {}
         with _damage("the file is not a readable tar archive"):
             self._tar = tarfile.open(fileobj=cast(IO[bytes], self._limited), mode="r:")  # noqa: SIM115 - closed with the source
-            self.members = _collect(self._members(), size)
+            self.members = collect(self._members(), size)
             stream.seek(self._tar.offset)
             if len(stream.read(tarfile.BLOCKSIZE)) < tarfile.BLOCKSIZE:
                 raise BrokenDocument("damaged", "the tar archive ends before its end mark")
@@ -155,18 +141,18 @@ class _Tar:
 
     def _members(self) -> Iterator[Member]:
         for number, info in enumerate(self._tar):
-            if number >= MAX_MEMBERS:
-                raise _too_many()
+            if number >= limits.MAX_MEMBERS:
+                raise too_many()
             if info.isdir():
                 continue
-            place = _place(info.name)
+            place = place_of(info.name)
             token = f"{info.mtime}-{info.size}"
-            member = Member(place or _refused(info.name), info.size, token, _tar_time(info))
+            member = Member(place or refused_name(info.name), info.size, token, _tar_time(info))
             self._infos[member.name] = info
-            yield replace(member, refusal=_hostile() if place is None else _tar_refusal(info))
+            yield replace(member, refusal=unsafe() if place is None else _tar_refusal(info))
 
     def read(self, name: str) -> bytes:
-        member = _readable(self.members, name)
+        member = readable(self.members, name)
         with _damage("the member cannot be read"):
             unpacked = self._tar.extractfile(self._infos[name])
             if unpacked is None:
@@ -201,60 +187,11 @@ class _Limited:
 # --- refusals
 
 
-def _collect(members: Iterator[Member], packed: int) -> dict[str, Member]:
-    """Return the members by name; a name shared by several members is refused."""
-    collected: dict[str, Member] = {}
-    total = 0
-    for member in members:
-        total += 0 if member.refusal else member.size
-        if total > RATIO_FREE_BYTES and total > packed * MAX_RATIO:
-            raise BrokenDocument("too-large", f"the archive unpacks to more than {MAX_RATIO} times its size")
-        if member.name in collected:
-            several = BrokenDocument("duplicate-name", "the archive holds several files of this name")
-            member = replace(member, refusal=several)
-        collected[member.name] = member
-        if len(collected) > MAX_MEMBERS:
-            raise _too_many()
-    return collected
-
-
-def _readable(members: Mapping[str, Member], name: str) -> Member:
-    member = members.get(name)
-    if member is None:
-        raise FileNotFoundError(2, "is not in the archive any more", name)
-    if member.refusal is not None:
-        raise member.refusal
-    return member
-
-
-def _place(raw: str) -> str | None:
-    """Return the path of a member within its archive, with `/` between the parts; None for an unsafe name."""
-    if len(raw) > _MAX_NAME or "\0" in raw or raw.startswith("/") or _DRIVE.match(raw):
-        return None
-    parts = [part for part in raw.split("/") if part not in ("", ".")]
-    if not parts or ".." in parts:
-        return None
-    return printable("/".join(parts))
-
-
-def _refused(raw: str) -> str:
-    """Return a safe name for a member with a refused name."""
-    return quote(raw[:_MAX_NAME], safe="", errors="backslashreplace").replace("..", "%2E%2E")
-
-
-def _too_many() -> BrokenDocument:
-    return BrokenDocument("too-many-members", f"the archive has more than {MAX_MEMBERS} members")
-
-
-def _hostile() -> BrokenDocument:
-    return BrokenDocument("unsafe-name", "the name of the member leads out of the archive, or is none")
-
-
 def _zip_refusal(info: zipfile.ZipInfo) -> DocumentError | None:
     if info.flag_bits & 1:
         return BrokenDocument("encrypted", "the member is encrypted; unpack the archive with its password")
     if stat.S_ISLNK(info.external_attr >> 16):
-        return _link()
+        return link()
     if info.compress_type not in _COMPRESSIONS:
         return BrokenDocument("unsupported-compression", f"the member is packed by method {info.compress_type}")
     if info.file_size > RATIO_FREE_BYTES and info.file_size > max(1, info.compress_size) * MAX_RATIO:
@@ -264,12 +201,8 @@ def _zip_refusal(info: zipfile.ZipInfo) -> DocumentError | None:
 
 def _tar_refusal(info: tarfile.TarInfo) -> DocumentError | None:
     if info.issym() or info.islnk():
-        return _link()
+        return link()
     return None if info.isreg() else SkippedDocument("not-a-file", "the member is a device or a pipe")
-
-
-def _link() -> SkippedDocument:
-    return SkippedDocument("link", "the member is a link; links in archives are not followed")
 
 
 # --- bytes

@@ -15,7 +15,9 @@ from urllib.parse import quote
 from parquetry import ids
 from parquetry.errors import BrokenDocument, DocumentError, TransientError
 from parquetry.model import Item, Unlisted
-from parquetry.sources.archive.file import MAX_HELD_BYTES, Archive, Member, open_archive
+from parquetry.sources.archive import seven_zip
+from parquetry.sources.archive.file import Archive, open_archive
+from parquetry.sources.archive.members import MAX_HELD_BYTES, Member
 from parquetry.sources.base import Hashing, Remembering, Source
 from parquetry.sources.paths import SEPARATOR, chain, is_archive, within
 from parquetry.sources.selection import Selection
@@ -62,7 +64,7 @@ class ArchivedSource:
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         """List as `Source.scan` describes; a prefix may be an archive or lead into one."""
         for found in self._source.scan(chain(prefix)[0]):
-            if isinstance(found, Item) and is_archive(found.path):
+            if isinstance(found, Item) and _opens(found.path):
                 self._remember(found)
                 yield from (each for each in self._members(found, 1) if within(each.path, prefix))
             else:
@@ -93,7 +95,7 @@ class ArchivedSource:
             item = _item(archive, member)
             if self._selection.leaves_out(item.path):
                 continue
-            if is_archive(item.path) and member.refusal is None and depth < MAX_DEPTH:
+            if _opens(item.path) and member.refusal is None and depth < MAX_DEPTH:
                 yield from self._members(item, depth + 1)
             else:
                 yield item
@@ -101,10 +103,10 @@ class ArchivedSource:
     def fetch(self, item: Item) -> tuple[Item, bytes]:
         """Fetch as `Source.fetch` describes."""
         *outer, name = chain(item.path)
-        if not outer and not is_archive(name):
+        if not outer and not _opens(name):
             return self._source.fetch(item)
         with self._lock:
-            if not is_archive(name):
+            if not _opens(name):
                 content = self._archive(SEPARATOR.join(outer)).read(name)
                 return replace(item, size=len(content)), content
             if len(outer) >= MAX_DEPTH:
@@ -152,6 +154,11 @@ class ArchivedSource:
         _check_held(item.size)
         _, content = self._source.fetch(item)
         return open_archive(name, io.BytesIO(content), len(content), in_memory=True)
+
+
+def _opens(path: str) -> bool:
+    """Return True if a file of this name is listed as a folder; without its extra, a `.7z` stays one document."""
+    return is_archive(path) and (not path.lower().endswith(seven_zip.SUFFIX) or seven_zip.available())
 
 
 def _close(archives: OrderedDict[str, Archive]) -> None:

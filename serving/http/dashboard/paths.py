@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from parquetry.serving.web.assets import PREFIX, assets
 
-SEARCH, DOCUMENTS, ADD = "/search", "/documents", "/add"
+SEARCH = "/search"
+ASK = "/ask"
+DOCUMENTS = "/documents"
+ADD = "/add"
+ADMIN = "/admin"
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
-PATHS = ("/", SEARCH, DOCUMENTS, ADD, SIGN_IN, SIGN_OUT, PREFIX)
+PATHS = (
+    "/",
+    SEARCH,
+    ASK,
+    DOCUMENTS,
+    ADD,
+    ADMIN,
+    SIGN_IN,
+    SIGN_OUT,
+    PREFIX,
+)
 """paths of the dashboard, with everything below them; `/` alone is its first page"""
 PUBLIC = frozenset({SIGN_IN, SIGN_OUT, *(each.path for each in assets().values())})
 """routes that need no token; they say nothing about documents"""

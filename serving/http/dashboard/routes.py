@@ -6,6 +6,8 @@ from fastapi import FastAPI
 
 from parquetry.serving.http.dashboard import (
     add_routes,
+    admin_routes,
+    ask_routes,
     asset_routes,
     document_routes,
     history_routes,
@@ -21,10 +23,12 @@ def add_dashboard(app: FastAPI) -> None:
     for routes in (
         overview_routes,
         search_routes,
+        ask_routes,
         document_routes,
         history_routes,
         selected_routes,
         add_routes,
+        admin_routes,
         session_routes,
         asset_routes,
     ):

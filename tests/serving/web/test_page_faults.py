@@ -3,6 +3,8 @@
 import pytest
 
 from parquetry.serving.access.sessions import new_visit
+from parquetry.serving.http.dashboard.paths import PATHS
+from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
 from tests.servers.http_app import running_app
@@ -23,6 +25,8 @@ PAGES = {
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
     "GET /add/states": "/add/states?job=JOB",
+    "GET /admin": "/admin",
+    "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
 FORMS = {
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
@@ -37,14 +41,19 @@ FORMS = {
         None,
     ),
     "POST /documents/undo": ("/documents/undo", {"job": "REMOVAL"}, None),
+    "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
+    "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
     "POST /sign-out": ("/sign-out", {}, None),
 }
 """route -> action of a form, its fields and files"""
 ELSEWHERE = {
     "GET /sign-in": "asks nothing",
-    "POST /add/url": "asks another service, then as POST /add/text",
     "POST /documents/{document_id}/sync": "asks another service, then as POST /add/text",
+    "GET /admin/audit": "reads its own file",
+    "GET /admin/settings": "asks nothing",
+    "GET /ask": "asks nothing",
+    "POST /add/url": "asks another service, then as POST /add/text",
 }
 
 
@@ -63,8 +72,9 @@ def app(tmp_path_factory):
         removal = app.resources.jobs.submit("remove", "default", payload, {})
         app.resources.jobs.claim(["remove"])
         app.resources.jobs.finish(removal.id, {"version_before": 1})
-        token = app.resources.tokens.create("root", rights=["admin"])[1]
-        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "REMOVAL": removal.id, "TOKEN": token}
+        token, plain = app.resources.tokens.create("root", rights=["admin"])
+        told = {"JOB": job.id, "REMOVAL": removal.id, "TOKEN": plain, "ID": token.id}
+        app.filled = {"DOCUMENT": row["document_id"], **told}
         yield app
 
 
@@ -115,4 +125,4 @@ def test_no_route_of_the_dashboard_is_left_out(app):
 
 
 def is_page(path):
-    return path == "/" or path.startswith(("/search", "/documents", "/add", "/sign-"))
+    return any(path == each or (each not in ("/", PREFIX) and path.startswith(f"{each}/")) for each in PATHS)

@@ -14,7 +14,7 @@ import pytest
 from parquetry import ids
 from parquetry.errors import DocumentError
 from parquetry.model import Access, Item
-from parquetry.sources.archive import file as archive_file
+from parquetry.sources.archive import members as limits
 from parquetry.sources.archive.decompress import pieces
 from parquetry.sources.base import Hashing
 from tests.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped, zstd
@@ -235,7 +235,7 @@ def test_zip_with_an_immense_table_of_contents_is_refused_before_it_is_read(tmp_
 
 @pytest.mark.parametrize("kind", ["a.zip", "a.tar", "a.tar.gz"])
 def test_archive_with_too_many_members_is_refused(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(archive_file, "MAX_MEMBERS", 5)
+    monkeypatch.setattr(limits, "MAX_MEMBERS", 5)
     (tmp_path / kind).write_bytes(KINDS[kind]({f"{number}.md": b"x" for number in range(6)}))
     source = local(tmp_path)
     assert unlisted(source) == [kind]
