@@ -18,7 +18,7 @@ from parquetry.serving.jobs.model import RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.undoing import undo_removal
-from parquetry.serving.jobs.withdrawing import withdraw
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.tasks.engine.base import Cancelled
@@ -142,9 +142,14 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
 
 def _watch(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> None:
     while not engine.is_done.wait(0.25):
-        if all(context.store.cancel_is_asked(job.id) for job in jobs):
+        if all(_can_be_stopped(job) and context.store.cancel_is_asked(job.id) for job in jobs):
             engine.stop()
             return
+
+
+def _can_be_stopped(job: Job) -> bool:
+    """Return True for a run over whole sources, and for a small write of which nothing is left when it is cancelled."""
+    return job.kind in RUNS or can_be_withdrawn(job)
 
 
 def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, JobOutcome]) -> None:

@@ -32,6 +32,11 @@ def change_of(upload: Upload) -> str:
     return f"{upload.namespace}/{upload.path}/{upload.etag}"
 
 
+def can_be_withdrawn(job: Job) -> bool:
+    """Return True if what a job hands in can be taken back: it says what it changed."""
+    return job.kind == "ingest" and any("etag" in each for each in job.payload["uploads"])
+
+
 def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str, str]]:
     """Take back what a job handed in, unless it was handed in again since.
 

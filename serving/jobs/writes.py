@@ -18,7 +18,7 @@ from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
-from parquetry.serving.jobs.withdrawing import withdraw
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
 from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
@@ -97,7 +97,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
 
 def _withdraw(context: JobContext, batch: _Batch, engine: StoppableEngine, version: int) -> tuple[set[str], int]:
     """Take back what jobs handed in that were cancelled during the run; return their ids, and the version then."""
-    asked = [job for job in batch.jobs if job.kind == "ingest" and context.store.cancel_is_asked(job.id)]
+    asked = [job for job in batch.jobs if can_be_withdrawn(job) and context.store.cancel_is_asked(job.id)]
     aside = SetAside(context.state)
     places = {place for job in asked for place in withdraw(context.uploads, aside, job)}
     report = refresh_uploads(context, places, engine)

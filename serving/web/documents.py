@@ -171,6 +171,28 @@ def segments(text: str, chunks: Sequence[Mapping[str, Any]], chosen: int | None)
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """A page of a document to be drawn beside its text."""
+
+    number: int
+    """1-based"""
+    chunk: int | None
+    """number of the chunk to be outlined"""
+
+
+def drawn_page(chunks: Sequence[Mapping[str, Any]], chosen: int | None) -> DrawnPage:
+    """Return the page on which a chunk begins: the chosen one, else the first. Pure.
+
+    Args:
+        chunks: chunks with `chunk_index` and `page`, by position.
+        chosen: number of the chunk that was asked for.
+    """
+    meant = next((each for each in chunks if each["chunk_index"] == chosen), None)
+    page = (meant or (chunks[0] if chunks else {})).get("page")
+    return DrawnPage(page or 1, None if meant is None else chosen)
+
+
 def _tint(numbers: Sequence[int]) -> str:
     if not numbers:
         return "none"

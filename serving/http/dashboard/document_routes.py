@@ -23,10 +23,11 @@ from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import imported
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import fetching, in_thread
+from parquetry.serving.service.drawings import can_be_drawn
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.selecting import access_of, may_change, undo_until, undoable
 from parquetry.serving.service.writing import NewContent, ingest
-from parquetry.serving.web.documents import CHUNKS_SHOWN, item_of, segments
+from parquetry.serving.web.documents import CHUNKS_SHOWN, drawn_page, item_of, segments
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.storage.search.document_browsing import ORDERS, STATUSES, Browsing, Order, browse, facets
@@ -129,6 +130,7 @@ def show_document(
         total=len(chunks),
         characters=len(text),
         may_delete=_is_changeable(parts, caller, row),
+        drawn=drawn_page(visible, chunk) if can_be_drawn(parts.settings, row) else None,
     )
 
 

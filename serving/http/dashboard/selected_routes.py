@@ -82,8 +82,7 @@ async def _changed(
     request: Request, parts: Resources, caller: Principal, action: str, rows: Sequence[Any], fields: FormData
 ) -> str:
     """Change documents; return the notice that says so."""
-    kind = "knowledge.delete" if action == "delete" else "knowledge.ingest"
-    record = Recorded(request, caller, kind, None)
+    record = Recorded(request, caller, "knowledge.delete" if action == "delete" else "knowledge.ingest", None)
     jobs: list[Job]
     if action == "delete":
         jobs = await in_thread(remove, parts, caller, rows)

@@ -98,7 +98,10 @@ def test_files_are_uploaded_with_their_progress_and_failures_stay_until_dismisse
     assert "The numbat digs." in page.locator(".reading").inner_text()
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
-    page.get_by_text("The document was deleted.").wait_for()
+    page.get_by_text("Deleted. You can undo this for an hour.").wait_for()
+    page.get_by_role("button", name="Undo").first.click()
+    page.get_by_text("What was deleted is back.").wait_for()
+    document_link(page, f"{HOSTILE}.txt").wait_for()
 
 
 def test_folder_that_is_dropped_is_read_to_its_depth_and_names_are_asked_about_before_they_are_replaced(
@@ -258,8 +261,18 @@ def test_audit_of_accessibility_finds_nothing_serious_and_nothing_is_wider_than_
     document_link(page, "leave.md").click()
     page.wait_for_url("**/documents/*-*")
     _audit(page, width)
+    page.get_by_role("link", name="Versions").click()
+    page.wait_for_url("**/history")
+    _audit(page, width)
+    page.go_back()
     page.get_by_role("link", name="Delete").click()
     page.wait_for_url("**/delete")
+    _audit(page, width)
+    page.goto(page.url.partition("/documents")[0] + link)
+    page.get_by_role("checkbox", name="Select leave.md").check()
+    assert page.locator("#selected-count").inner_text() == "1 selected"
+    page.locator("#selected").get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/selected")
     _audit(page, width)
 
 

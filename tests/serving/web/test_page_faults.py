@@ -40,7 +40,6 @@ FORMS = {
         {"action": "retry", "ids": "DOCUMENT"},
         None,
     ),
-    "POST /documents/undo": ("/documents/undo", {"job": "REMOVAL"}, None),
     "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
     "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
@@ -50,6 +49,8 @@ FORMS = {
 ELSEWHERE = {
     "GET /sign-in": "asks nothing",
     "POST /documents/{document_id}/sync": "asks another service, then as POST /add/text",
+    "POST /documents/undo": "is done once",
+    "GET /documents/{document_id}/pages/{number}": "answers with an image",
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
     "GET /ask": "asks nothing",
@@ -68,13 +69,8 @@ def app(tmp_path_factory):
         with app.resources.follower.reader(wait=60) as reader:
             (row,) = reader.documents()
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
-        payload = {"documents": [{"namespace": "default", "document_id": row["document_id"]}], "undo": True}
-        removal = app.resources.jobs.submit("remove", "default", payload, {})
-        app.resources.jobs.claim(["remove"])
-        app.resources.jobs.finish(removal.id, {"version_before": 1})
         token, plain = app.resources.tokens.create("root", rights=["admin"])
-        told = {"JOB": job.id, "REMOVAL": removal.id, "TOKEN": plain, "ID": token.id}
-        app.filled = {"DOCUMENT": row["document_id"], **told}
+        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": plain, "ID": token.id}
         yield app
 
 
