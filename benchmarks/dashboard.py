@@ -1,4 +1,4 @@
-"""How long the views of the dashboard take over 100,000 documents: on the server, and until a browser paints.
+"""Times of the dashboard's views over 100,000 documents: on the server, and until a browser paints.
 
     python -m benchmarks.dashboard [--documents 100000] [--corpus FOLDER] [--views overview documents ...]
 
@@ -60,7 +60,7 @@ _URL = re.compile(r"http://[\w.]+:\d+")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the paths of views are made of."""
+    """Parts of the paths of views."""
 
     documents: Sequence[str]
     """ids"""
@@ -90,7 +90,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def build(root: Path, documents: int) -> Scene:
-    """Write a corpus and its index; return what paths are made of."""
+    """Write a corpus and its index; return the parts of paths."""
     rng = np.random.default_rng(0)
     words = _words(rng)
     embedder = open_embedder("wordllama", EmbeddingSettings()).id

@@ -38,7 +38,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be drawn."""
+    """A page or picture to be drawn."""
 
     media_type: str
     page: int

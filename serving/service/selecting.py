@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedDocuments:
     """Documents that were selected."""
 
     rows: tuple[Row, ...]
@@ -54,12 +54,12 @@ def access_of(row: Row) -> Access:
     return Access(row["visibility"], row["org_id"], row["user_id"], tuple(row["tags"] or ()))
 
 
-def selection(resources: Resources, principal: Principal, document_ids: Sequence[str]) -> Selection:
+def selection(resources: Resources, principal: Principal, document_ids: Sequence[str]) -> SelectedDocuments:
     """Return the documents with some ids; those that the principal does not see are left out."""
     with resources.follower.reader() as reader, closing(reader.index.session()) as session:
         found = rows_of_ids(session, filters_for(principal, None, Filters()), document_ids)
     rows = tuple(row for row in found if may_change(principal, row))
-    return Selection(rows, len(found) - len(rows))
+    return SelectedDocuments(rows, len(found) - len(rows))
 
 
 def remove(resources: Resources, principal: Principal, rows: Sequence[Row]) -> list[Job]:

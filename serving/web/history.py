@@ -1,4 +1,4 @@
-"""Versions of a document as pages show them: what changed from each to the next."""
+"""Versions of a document as pages show them, with the changes from each to the next."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ShownVersion:
     """of its text; 0 for none"""
     at: datetime | None
     changes: tuple[str, ...]
-    """what changed, in words"""
+    """the changes since the version before, in words"""
     size: int
     """bytes"""
     chunks: int
@@ -34,7 +34,7 @@ class ShownVersion:
 
 
 def shown_versions(rows: Sequence[Mapping[str, Any]]) -> list[ShownVersion]:
-    """Return versions with what changed in each.
+    """Return versions with the changes in each.
 
     Args:
         rows: rows of the document, newest first.
@@ -81,20 +81,20 @@ def _changes(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[s
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedVersions:
     """The two versions to compare."""
 
     old: ShownVersion
     new: ShownVersion
 
 
-def comparison_of(versions: Sequence[ShownVersion], old: int | None, new: int | None) -> Comparison | None:
+def comparison_of(versions: Sequence[ShownVersion], old: int | None, new: int | None) -> ComparedVersions | None:
     """Return the versions to compare: those asked for by number, else the newest two with different texts."""
     by_number = {each.number: each for each in versions}
     if old is not None and new is not None:
         one, other = by_number.get(old), by_number.get(new)
-        return None if one is None or other is None else Comparison(one, other)
+        return None if one is None or other is None else ComparedVersions(one, other)
     texts = [each for each in versions if each.revision]
     newest = texts[0] if texts else None
     before = next((each for each in texts if newest and each.revision != newest.revision), None)
-    return None if newest is None or before is None else Comparison(before, newest)
+    return None if newest is None or before is None else ComparedVersions(before, newest)

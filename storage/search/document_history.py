@@ -1,4 +1,4 @@
-"""What became of one document from version to version."""
+"""The versions of one document."""
 
 from __future__ import annotations
 

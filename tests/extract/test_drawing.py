@@ -1,4 +1,4 @@
-"""Where a passage stands on a page, whatever its extraction made of it."""
+"""Passages are found on a page, whatever their extraction made of them."""
 
 from parquetry.extract.drawing import blocks, places
 

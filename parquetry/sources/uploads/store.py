@@ -111,18 +111,16 @@ class UploadStore:
             StorageError: it cannot be written; DiskFull if there is no space left.
             TransientError: the place of the uploads cannot be reached.
         """
-        check_namespace(namespace)
         size, content_hash = size_and_hash(content)
-        access = access or Access()
         upload = new_upload(
             namespace,
-            upload_path(name or content_hash, access) if path is None else path,
+            upload_path(name or content_hash, access or Access()) if path is None else path,
             filename=filename or (name or "").rstrip("/").rpartition("/")[2] or content_hash,
             content_type=content_type,
             size=size,
             content_hash=content_hash,
             metadata=metadata or {},
-            access=access,
+            access=access or Access(),
             uploaded_by=uploaded_by,
             kind=kind,
             url=url,
@@ -130,10 +128,11 @@ class UploadStore:
             chunk_size=chunk_size,
             describe=describe,
         )
-        encode(upload)
         return self._kept(upload, content)
 
     def _kept(self, upload: Upload, content: bytes | Path) -> tuple[Upload, bool]:
+        check_namespace(upload.namespace)
+        encode(upload)
         known = self._known(upload.namespace, upload.path)
         if known is not None:
             if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == upload.content_hash:

@@ -22,7 +22,7 @@ from parquetry.serving.http.problems import Problem
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.service.awaiting import after_wait, in_thread
 from parquetry.serving.service.resources import Resources
-from parquetry.serving.service.selecting import MOST_SELECTED, Selection, read_again, remove, retag, selection, undoable
+from parquetry.serving.service.selecting import MOST_SELECTED, SelectedDocuments, read_again, remove, retag, selection, undoable
 from parquetry.serving.service.writing import submit
 from parquetry.serving.web.documents import item_of
 from parquetry.sources.uploads.identity import UPLOADS
@@ -47,7 +47,7 @@ async def ask_about_selected(
         ids = await in_thread(_matching, parts, caller, fields)
     if len(ids) > MOST_SELECTED:
         raise Problem(422, "too-many", f"at most {MOST_SELECTED:,} documents are changed at once; narrow the list")
-    found: Selection = await in_thread(selection, parts, caller, ids)
+    found: SelectedDocuments = await in_thread(selection, parts, caller, ids)
     if not found.rows:
         raise Problem(422, "nothing-selected", "select documents that you may change; go back to the list")
     return page(
@@ -72,7 +72,7 @@ async def change_selected(
     action, ids = _action(fields), text(fields, "ids").split()
     if len(ids) > MOST_SELECTED:
         raise Problem(422, "too-many", f"at most {MOST_SELECTED:,} documents are changed at once; narrow the list")
-    found: Selection = await in_thread(selection, parts, caller, ids)
+    found: SelectedDocuments = await in_thread(selection, parts, caller, ids)
     if not found.rows:
         raise Problem(422, "nothing-selected", "none of these documents is there any more; go back to the list")
     return redirect(f"{DOCUMENTS}?notice={await _changed(request, parts, caller, action, found.rows, fields)}")
