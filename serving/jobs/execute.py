@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from parquetry.errors import RefusedError, SettingsError
-from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
+from parquetry.serving.jobs.aside import carry_out_aside
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
-from parquetry.serving.jobs.model import RUNS, WRITES, Job, Kind
+from parquetry.serving.jobs.model import ASIDE, RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.undoing import undo_removal
@@ -66,9 +66,10 @@ class Lane(threading.Thread):
 def lanes_of(context: JobContext, *, by_prefect: bool) -> tuple[Lane, ...]:
     """Return the lanes of a process: a long run holds up no small write."""
     if not by_prefect:
-        return (Lane(context, WRITES), Lane(context, RUNS))
+        return (Lane(context, WRITES), Lane(context, ASIDE), Lane(context, RUNS))
     handed: frozenset[Kind] = frozenset({"refresh", "reindex"})
-    return (Lane(context, WRITES), Lane(context, RUNS - handed), Lane(context, handed, by_prefect=True))
+    lanes = (Lane(context, WRITES), Lane(context, ASIDE), Lane(context, RUNS - handed))
+    return (*lanes, Lane(context, handed, by_prefect=True))
 
 
 def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = False) -> None:
@@ -100,7 +101,7 @@ def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcom
     """Carry out small writes; one that is refused does not stop the others."""
     try:
         with context.writes.engine() as engine, _stopped_if_cancelled(context, jobs, engine):
-            if jobs[0].kind == "undo":
+            if jobs[0].kind == "reinstate":
                 return {jobs[0].id: undo_removal(context, jobs[0], engine)}
             return publish_writes(context, jobs, engine)
     except (SettingsError, RefusedError):
@@ -129,13 +130,16 @@ def _stopped_if_cancelled(context: JobContext, jobs: Sequence[Job], engine: Stop
 
 
 def _run(context: JobContext, job: Job) -> JobOutcome:
+    if job.kind in ASIDE:
+        return carry_out_aside(context, job)
     with context.one_run, context.runs.engine() as engine, context.observer() as shown:
 
         def keep(progress: Mapping[str, Any]) -> None:
             if context.store.progress(job.id, progress):
                 engine.stop()
 
-        observer: Observer = Progress(keep, shown)
+        observer = Progress(keep, shown)
+        engine.on_step = observer.step
         with _stopped_if_cancelled(context, [job], engine):
             return carry_out_run(context, job, engine, observer)
 

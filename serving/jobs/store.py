@@ -351,7 +351,7 @@ def _together(rows: Sequence[tuple[int, Kind, int, str]]) -> list[int]:
         return [first]
     possible: dict[str, list[int]] = {}
     for number, other, tried, owner in rows:
-        if other in ("clear", "restore", "undo"):
+        if other in ("clear", "restore", "reinstate"):
             break
         if other in TOGETHER and tried < _ALONE_FROM:
             possible.setdefault(owner, []).append(number)

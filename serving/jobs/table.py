@@ -47,7 +47,7 @@ SELECT id, namespace, json_array_length(payload, '$.documents'), json_extract(pa
 FROM jobs AS removal
 WHERE finished_at >= ? AND kind = 'remove' AND state = 'completed' AND json_extract(payload, '$.undo') AND NOT EXISTS (
     SELECT 1 FROM jobs AS undo
-    WHERE undo.kind = 'undo' AND undo.state <> 'failed' AND json_extract(undo.payload, '$.removal') = removal.id
+    WHERE undo.kind = 'reinstate' AND undo.state <> 'failed' AND json_extract(undo.payload, '$.removal') = removal.id
 )"""
 OWNER = ("user_id", "org_id", "token_id")
 """columns on who asked for a job"""

@@ -37,6 +37,8 @@ _TYPES: Mapping[str, str] = {
     "application/xml": "XML",
 }
 """names that people use for media types"""
+_WIDEST_GAP = 8
+"""characters between two chunks that are taken for line ends"""
 _SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
 
 
@@ -191,6 +193,29 @@ def drawn_page(chunks: Sequence[Mapping[str, Any]], chosen: int | None) -> Drawn
     meant = next((each for each in chunks if each["chunk_index"] == chosen), None)
     page = (meant or (chunks[0] if chunks else {})).get("page")
     return DrawnPage(page or 1, None if meant is None else chosen)
+
+
+def text_of_chunks(chunks: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a text that has the texts of some chunks at their spans, and blanks elsewhere. Pure.
+
+    Reading the stored text takes many times longer, because it lies outside the index.
+
+    Args:
+        chunks: chunks with `start`, `end` and `text`, by position.
+
+    Returns:
+        The text; None if a chunk says something else than its span, or the spans leave something out.
+    """
+    pieces, at = [], 0
+    for each in chunks:
+        start, end, text = each["start"], each["end"], each["text"]
+        if len(text) != end - start or start < 0 or (pieces and start > at + _WIDEST_GAP):
+            return None
+        if start > at:
+            pieces.append("\n" * (start - at))
+        pieces.append(text[max(0, at - start) :])
+        at = max(at, end)
+    return "".join(pieces)
 
 
 def _tint(numbers: Sequence[int]) -> str:

@@ -64,7 +64,9 @@ class Facets:
     media_types: tuple[str, ...]
 
 
-def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
+def browse(
+    connection: Connection, asked: Browsing, limit: int, offset: int, total: int | None = None
+) -> tuple[list[dict[str, Any]], int]:
     """Return a page of documents and the number of documents of the whole list.
 
     Args:
@@ -72,6 +74,7 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
         asked: the documents and their order.
         limit: maximum number of documents.
         offset: number of documents before the page.
+        total: number of documents of the whole list, if it is known.
     """
     condition, values = _condition(asked)
     direction = "DESC" if asked.descending else "ASC"
@@ -82,8 +85,19 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
         f"LIMIT {limit:d} OFFSET {offset:d}",
         values,
     )
+    return page, count_browsed(connection, asked) if total is None else total
+
+
+def count_browsed(connection: Connection, asked: Browsing) -> int:
+    """Return the number of documents of a whole list.
+
+    Args:
+        connection: as in `browse`.
+        asked: as in `browse`; the order makes no difference.
+    """
+    condition, values = _condition(asked)
     ((total,),) = tuples(connection, f"SELECT count(*) FROM published WHERE {condition}", values)
-    return page, int(total)
+    return int(total)
 
 
 def matching_ids(connection: Connection, asked: Browsing, most: int) -> list[str]:

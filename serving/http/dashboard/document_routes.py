@@ -26,11 +26,20 @@ from parquetry.serving.service.awaiting import fetching, in_thread
 from parquetry.serving.service.drawings import can_be_drawn
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.selecting import access_of, may_change, undo_until, undoable
+from parquetry.serving.service.version_cache import of_version
 from parquetry.serving.service.writing import NewContent, ingest
-from parquetry.serving.web.documents import CHUNKS_SHOWN, drawn_page, item_of, segments
+from parquetry.serving.web.documents import CHUNKS_SHOWN, drawn_page, item_of, segments, text_of_chunks
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
-from parquetry.storage.search.document_browsing import ORDERS, STATUSES, Browsing, Order, browse, facets
+from parquetry.storage.search.document_browsing import (
+    ORDERS,
+    STATUSES,
+    Browsing,
+    Order,
+    browse,
+    count_browsed,
+    facets,
+)
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(include_in_schema=False)
@@ -73,8 +82,10 @@ def list_documents(
         filters_for(caller, None, asked), q.strip() or None, known, order, descending=sort.startswith("-")
     )
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
-        rows, total = browse(session, browsing, PAGE, (number - 1) * PAGE)
-        choices = facets(session, filters_for(caller, None, Filters()))
+        everything, any_order = filters_for(caller, None, Filters()), replace(browsing, order="added", descending=True)
+        total = of_version(reader, any_order, lambda: count_browsed(session, browsing))
+        rows, _ = browse(session, browsing, PAGE, (number - 1) * PAGE, total)
+        choices = of_version(reader, ("facets", everything), lambda: facets(session, everything))
     writes = caller.may("write") and not parts.settings.serve.read_only
     kept = {"q": q.strip(), "status": known or "", "namespace": namespace, "source": source, "type": media_type}
 
@@ -113,9 +124,11 @@ def show_document(
     with parts.follower.reader() as reader:
         row = shown.document(reader, caller, document_id)
         chunks = shown.chunks_of(reader, row)
-        text = shown.text_of(reader, row)
-    first = (start if chunk is None else chunk) // CHUNKS_SHOWN * CHUNKS_SHOWN
-    visible = chunks[first : first + CHUNKS_SHOWN]
+        first = (start if chunk is None else chunk) // CHUNKS_SHOWN * CHUNKS_SHOWN
+        visible = chunks[first : first + CHUNKS_SHOWN]
+        text = text_of_chunks(visible)
+        if text is None:
+            text = shown.text_of(reader, row)
     return page(
         request,
         "document.html",
@@ -128,7 +141,7 @@ def show_document(
         following=first + CHUNKS_SHOWN if first + CHUNKS_SHOWN < len(chunks) else None,
         before=max(0, first - CHUNKS_SHOWN) if first else None,
         total=len(chunks),
-        characters=len(text),
+        characters=row["characters"],
         may_delete=_is_changeable(parts, caller, row),
         drawn=drawn_page(visible, chunk) if can_be_drawn(parts.settings, row) else None,
     )

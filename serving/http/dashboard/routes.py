@@ -11,11 +11,16 @@ from parquetry.serving.http.dashboard import (
     asset_routes,
     document_routes,
     drawing_routes,
+    entry_routes,
     history_routes,
+    job_routes,
     overview_routes,
+    review_routes,
+    run_routes,
     search_routes,
     selected_routes,
     session_routes,
+    version_routes,
 )
 
 
@@ -30,6 +35,12 @@ def add_dashboard(app: FastAPI) -> None:
         history_routes,
         selected_routes,
         add_routes,
+        # A review is not an entry of that name.
+        review_routes,
+        entry_routes,
+        run_routes,
+        job_routes,
+        version_routes,
         admin_routes,
         session_routes,
         asset_routes,

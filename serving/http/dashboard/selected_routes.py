@@ -22,7 +22,15 @@ from parquetry.serving.http.problems import Problem
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.service.awaiting import after_wait, in_thread
 from parquetry.serving.service.resources import Resources
-from parquetry.serving.service.selecting import MOST_SELECTED, SelectedDocuments, read_again, remove, retag, selection, undoable
+from parquetry.serving.service.selecting import (
+    MOST_SELECTED,
+    SelectedDocuments,
+    read_again,
+    remove,
+    retag,
+    selection,
+    undoable,
+)
 from parquetry.serving.service.writing import submit
 from parquetry.serving.web.documents import item_of
 from parquetry.sources.uploads.identity import UPLOADS
@@ -112,7 +120,7 @@ async def undo_deletion(request: Request, caller: WriteCaller, parts: PublishedP
     if removal.id not in {each.id for each in await in_thread(undoable, parts, caller)}:
         raise Problem(410, "too-late", "this deletion cannot be undone any more")
     record = Recorded(request, caller, "knowledge.ingest", removal.namespace)
-    job = await in_thread(submit, parts, caller, "undo", removal.namespace, {"removal": removal.id})
+    job = await in_thread(submit, parts, caller, "reinstate", removal.namespace, {"removal": removal.id})
     record.write(documents=len(removal.payload["documents"]), status=202)
     done = await after_wait(parts, job)
     if done.state in ("failed", "cancelled"):

@@ -21,7 +21,7 @@ PUBLIC = HEALTH_PUBLIC | DASHBOARD_PUBLIC
 SESSION = (("POST", SIGN_IN), ("POST", SIGN_OUT))
 """routes without a right that take only forms of the dashboard itself"""
 
-IDS = ("vector_store_id", "file_id", "batch_id", "upload_id")
+IDS = ("vector_store_id", "file_id", "batch_id", "upload_id", "version", "entry_id", "decision_id", "key")
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,7 @@ def filled(path):
     path = path.replace("{path:path}", "fine_tuning/jobs").replace("{model:path}", "m")
     for name in ("namespace", "document_id", "job_id", "run_id", "response_id", "token_id", *IDS):
         path = path.replace("{" + name + "}", "default" if name == "namespace" else "none")
+    path = path.replace("{number}", "1")
     assert "{" not in path
     return path
 

@@ -98,7 +98,7 @@ def test_removal_is_undone_for_uploads_and_documents_of_sources(jobs):
     removal = remove(jobs, ("docs", "elm.md"), (UPLOADS, "oak.md"))
     jobs.work()
     assert jobs.paths() == []
-    undo = jobs.ask("undo", "default", removal=removal.id)
+    undo = jobs.ask("reinstate", "default", removal=removal.id)
     jobs.work()
     done = jobs.done(undo)
     assert (done.state, done.result["documents"]) == ("completed", 2)
@@ -116,7 +116,7 @@ def test_undo_leaves_what_was_handed_in_again(jobs):
     removal = remove(jobs, (UPLOADS, "oak.md"))
     jobs.work()
     hand_in(jobs, "oak.md", "Oak is soft.")
-    jobs.ask("undo", "default", removal=removal.id)
+    jobs.ask("reinstate", "default", removal=removal.id)
     jobs.work()
     assert text_of(jobs, "oak.md") == "Oak is soft."
 
@@ -138,6 +138,6 @@ def test_what_is_set_aside_is_gone_after_its_time_and_with_its_user(jobs):
 
 
 def test_removal_that_is_not_known_any_more_says_so(jobs):
-    undo = jobs.ask("undo", "default", removal="job-0")
+    undo = jobs.ask("reinstate", "default", removal="job-0")
     jobs.work()
     assert (jobs.done(undo).state, jobs.done(undo).reason) == ("failed", "too-late")
