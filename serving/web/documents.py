@@ -206,7 +206,8 @@ def text_of_chunks(chunks: Sequence[Mapping[str, Any]]) -> str | None:
     Returns:
         The text; None if a chunk says something else than its span, or the spans leave something out.
     """
-    pieces, at = [], 0
+    pieces: list[str] = []
+    at = 0
     for each in chunks:
         start, end, text = each["start"], each["end"], each["text"]
         if len(text) != end - start or start < 0 or (pieces and start > at + _WIDEST_GAP):
