@@ -43,7 +43,27 @@ def views(client: httpx.Client) -> dict[str, str]:
         "documents": "/documents?sort=name",
         "document": f"{document[1]}?chunk=1",
         "add": "/add",
+        **_runs(client),
         "sign-in": "/sign-in",
+    }
+
+
+def _runs(client: httpx.Client) -> dict[str, str]:
+    """Return the views of runs, versions and entries."""
+    listed = client.get("/runs").text
+    run = re.search(r'"(/runs/history/[^"]+)"', listed)
+    entry = re.search(r'"(/entries/[0-9a-f-]{36})"', client.get("/entries", params={"standing": "contradicted"}).text)
+    if run is None or entry is None:
+        raise SystemExit("no run or entry is published")
+    return {
+        "runs": "/runs",
+        "run": run[1],
+        "plan": "/runs/plan",
+        "versions": "/runs/versions",
+        "version": "/runs/versions/1",
+        "restore": "/runs/versions/1/restore",
+        "entries": "/entries",
+        "entry": entry[1],
     }
 
 

@@ -23,12 +23,18 @@ from parquetry.flows.pipelines.documents import Request, run_refresh, scopes_of_
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.planning.report import RunReport
+from parquetry.settings.sections import Settings, override
 from parquetry.tasks.documents.remote import check_workers
 from parquetry.tasks.engine.base import Engine
 
 _caller: ContextVar[FlowCaller[Request, RunReport] | None] = ContextVar("caller", default=None)
 _EVERYTHING = RefreshParameters()
 _NO_DOCUMENT = ReindexParameters()
+
+
+def _within(settings: Settings, budget_usd: float | None) -> Settings:
+    """Return the settings with the budget of a run, if it has one of its own."""
+    return settings if budget_usd is None else override(settings, {"refresh": {"budget_usd": budget_usd}})
 
 
 def _execute(request: Request, engine: Engine, observer: Observer) -> RunReport:
@@ -94,7 +100,7 @@ def refresh(
     """
 
     def request() -> Request:
-        settings = settings_of_run(config, corpus)
+        settings = _within(settings_of_run(config, corpus), parameters.budget_usd)
         return Request(
             settings,
             tuple(parameters.targets),
@@ -120,7 +126,8 @@ def reindex(
 
     def request() -> Request:
         parameters.check()
-        settings, documents = settings_of_run(config, corpus), tuple(parameters.documents)
+        settings = _within(settings_of_run(config, corpus), parameters.budget_usd)
+        documents = tuple(parameters.documents)
         return reindex_request(settings, documents, parameters.namespace, embeddings_only=parameters.embeddings_only)
 
     return _run_flow(request)

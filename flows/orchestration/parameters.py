@@ -9,6 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from parquetry.errors import SettingsError
 from parquetry.planning.compaction import MANY_FILES
 
+_BUDGET = Field(
+    None, ge=0, title="Budget", description="Maximum US dollars of this run, in the place of `refresh.budget_usd`."
+)
+
 
 class Parameters(BaseModel):
     """Parameters shared by all flows."""
@@ -36,6 +40,7 @@ class RefreshParameters(Parameters):
     rehash: bool = Field(
         False, title="Rehash", description="Read every document, and compare its bytes with what is published."
     )
+    budget_usd: float | None = _BUDGET
 
     def subject(self) -> str:
         names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
@@ -52,6 +57,7 @@ class ReindexParameters(Parameters):
         title="Embeddings only",
         description="Recompute vectors from the stored text without reading the sources.",
     )
+    budget_usd: float | None = _BUDGET
 
     def check(self) -> None:
         """Reject parameters that neither name documents nor ask for all, or do both.

@@ -41,10 +41,12 @@ def reindex_request(
         raise SettingsError(
             f"no document of {settings.corpus.root} is in namespace {namespace!r}; {hint(namespace, known)}"
         )
+    by_id = {row.document_id: [row] for row in current}
     chosen: set[tuple[str, str]] = set()
     sources: set[tuple[str, str]] = set()
     for name in documents or ("*",):
-        found = named(current, name)
+        # Thousands of ids are looked up; a glob is compared with every document.
+        found = by_id.get(name) or named(current, name)
         if not found and named(present, name):
             raise SettingsError(
                 f"{name!r} was imported and has no source to be read again; import it again, or migrate with --embedder"

@@ -29,6 +29,9 @@ Event = Literal[
     "knowledge.ingest",
     "knowledge.delete",
     "request.relayed",
+    "run.asked",
+    "run.cancelled",
+    "entries.decided",
     "token.created",
     "token.revoked",
     "access.refused",
@@ -77,7 +80,8 @@ class AuditEvent:
     reason: str | None = None
     """short code of a refusal or failure, in kebab-case"""
     target: str | None = None
-    """id of the token that was created or revoked; route of a refused request; method and path of one passed on"""
+    """id of the token that was created or revoked; route of a refused request; method and path of one passed on; kind
+    and id of a job"""
     upstream: str | None = None
     """address of the model service that a request was passed on to"""
     text: str | None = None

@@ -141,7 +141,7 @@ def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobIte
     return job_item(parts.jobs.cancel(job_of(parts, caller, job_id).id))
 
 
-def _demand_everything(caller: Principal) -> None:
+def demand_everything(caller: Principal) -> None:
     """Refuse a token that is limited to a user, an organization or namespaces: runs name documents of all.
 
     Raises:
@@ -156,7 +156,7 @@ def _demand_everything(caller: Principal) -> None:
 @router.get("/runs")
 def list_runs(caller: AdminCaller, parts: PublishedParts, limit: Limit = 100, offset: Offset = 0) -> forms.RunList:
     """List runs, the newest first."""
-    _demand_everything(caller)
+    demand_everything(caller)
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
         found = rows(session, f"SELECT * FROM runs ORDER BY started_at DESC LIMIT {limit:d} OFFSET {offset:d}")
     return forms.RunList(runs=[run_json(each) for each in found])
@@ -165,7 +165,7 @@ def list_runs(caller: AdminCaller, parts: PublishedParts, limit: Limit = 100, of
 @router.get("/runs/{run_id}")
 def get_run(run_id: Annotated[str, Path(max_length=255)], caller: AdminCaller, parts: PublishedParts) -> dict[str, Any]:
     """Return a run, with the documents that failed in it."""
-    _demand_everything(caller)
+    demand_everything(caller)
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
         found = rows(session, "SELECT * FROM runs WHERE run_id = $1", [run_id])
         failed = rows(session, "SELECT * EXCLUDE (run_id) FROM failures WHERE run_id = $1", [run_id])

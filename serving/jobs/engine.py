@@ -33,6 +33,8 @@ class StoppableEngine(DirectEngine):
         self._run: RunLike | None = None
         self.is_done = threading.Event()
         """set at the end of the run"""
+        self.on_step: Callable[[str], None] = lambda _: None
+        """called with the name of each step that begins"""
 
     def stop(self) -> None:
         """Stop the run; a publish that has begun is finished."""
@@ -48,6 +50,7 @@ class StoppableEngine(DirectEngine):
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         self.check()
+        self.on_step(name)
         return super().step(name, function)
 
     def batches(self, batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Iterator[Report]:
@@ -72,6 +75,15 @@ class Progress(Observer):
         self._counts: dict[str, Any] = {"stage": "scanning"}
         self._kept = 0.0
 
+    def step(self, name: str) -> None:
+        """Note the step that begins."""
+        if name == "publish":
+            with self._lock:
+                self._counts["stage"] = "publishing"
+                self._counts.pop("slow", None)
+                self._kept = 0.0
+            self._pass_on()
+
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:
         total = sum(change.effort != "nothing" for change in plan.changes)
         self._put({"stage": "documents", "documents": total, "read": 0})
@@ -83,13 +95,25 @@ class Progress(Observer):
     def document_read(self) -> None:
         with self._lock:
             self._counts["read"] = self._counts.get("read", 0) + 1
+            self._counts.pop("slow", None)
         self._pass_on()
         self._other.document_read()
 
     def document_slow(self, slow: SlowDocument) -> None:
+        with self._lock:
+            self._counts["slow"] = {"path": slow.path, "seconds": round(slow.seconds, 1)}
+        self._pass_on()
         self._other.document_slow(slow)
 
     def batch_done(self, report: BatchReport) -> None:
+        with self._lock:
+            counts, work = self._counts, report.work
+            counts["failed"] = counts.get("failed", 0) + sum(row.status != "indexed" for row in report.rows)
+            counts["chunks"] = counts.get("chunks", 0) + work.chunks_written
+            counts["tokens"] = counts.get("tokens", 0) + work.tokens
+            known = None not in (work.cost_usd, counts.get("cost_usd", 0.0))
+            counts["cost_usd"] = counts.get("cost_usd", 0.0) + work.cost_usd if known else None
+        self._pass_on()
         self._other.batch_done(report)
 
     def published(self, report: RunReport) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from parquetry.errors import RefusedError, SettingsError
-from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
+from parquetry.serving.jobs.aside import carry_out_aside
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
-from parquetry.serving.jobs.model import RUNS, WRITES, Job, Kind
+from parquetry.serving.jobs.model import ASIDE, RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.serving.jobs.writes import publish_writes
@@ -62,9 +62,10 @@ class Lane(threading.Thread):
 def lanes_of(context: JobContext, *, by_prefect: bool) -> tuple[Lane, ...]:
     """Return the lanes of a process: a long run holds up no small write."""
     if not by_prefect:
-        return (Lane(context, WRITES), Lane(context, RUNS))
+        return (Lane(context, WRITES), Lane(context, ASIDE), Lane(context, RUNS))
     handed: frozenset[Kind] = frozenset({"refresh", "reindex"})
-    return (Lane(context, WRITES), Lane(context, RUNS - handed), Lane(context, handed, by_prefect=True))
+    lanes = (Lane(context, WRITES), Lane(context, ASIDE), Lane(context, RUNS - handed))
+    return (*lanes, Lane(context, handed, by_prefect=True))
 
 
 def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = False) -> None:
@@ -111,6 +112,8 @@ def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcom
 
 
 def _run(context: JobContext, job: Job) -> JobOutcome:
+    if job.kind in ASIDE:
+        return carry_out_aside(context, job)
     with context.one_run, context.runs.engine() as engine, context.observer() as shown:
 
         def keep(progress: Mapping[str, Any]) -> None:
@@ -119,7 +122,8 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
 
         stop_if_asked = threading.Thread(target=_watch, args=(context, job, engine), daemon=True)
         stop_if_asked.start()
-        observer: Observer = Progress(keep, shown)
+        observer = Progress(keep, shown)
+        engine.on_step = observer.step
         try:
             return carry_out_run(context, job, engine, observer)
         finally:

@@ -12,6 +12,7 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelling
+from prefect.utilities.urls import url_for
 
 from parquetry.deployments.definitions import ON_DEMAND
 from parquetry.errors import OutageError, SettingsError
@@ -51,7 +52,7 @@ def hand_over(context: JobContext, job: Job) -> JobOutcome:
     name = state.name or state.type.value
     if state.is_cancelled():
         raise Cancelled(f"the flow run {run.name} was cancelled; nothing was published")
-    done: dict[str, Any] = {"flow_run_id": str(run.id), "flow_run": run.name, "state": name}
+    done: dict[str, Any] = {**_named(run), "state": name}
     root = context.settings.corpus.root
     if Lake.exists(root):
         done["version"] = Lake(root).snapshot().version
@@ -60,6 +61,12 @@ def hand_over(context: JobContext, job: Job) -> JobOutcome:
         return JobOutcome(done)
     told = masked(state.message or "it gave no reason").removeprefix("Flow run encountered an exception: ")
     return JobOutcome(done, Failed(_NAMED.get(name, f"flow-run-{name.lower()}"), f"flow run {run.name}: {told}"))
+
+
+def _named(run: FlowRun) -> dict[str, str]:
+    """Return name and id of a flow run, and its page in Prefect's UI."""
+    page = url_for("flow-run", obj_id=run.id)
+    return {"flow_run_id": str(run.id), "flow_run": run.name, **({"flow_run_url": page} if page else {})}
 
 
 def _started(client: SyncPrefectClient, context: JobContext, job: Job) -> FlowRun:
@@ -91,6 +98,8 @@ def _parameters(context: JobContext, job: Job) -> dict[str, Any]:
     else:
         asked["documents"] = list(payload.get("documents") or ())
         asked |= {key: bool(payload.get(key)) for key in ("all", "embeddings_only")}
+    if payload.get("budget_usd") is not None:
+        asked["budget_usd"] = payload["budget_usd"]
     return {"parameters": asked, "corpus": layout_of(context.settings.corpus.root).root}
 
 
@@ -116,6 +125,6 @@ def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: Flo
         if state is not None and state.is_final():
             return run, state
         told = "Pending" if state is None else state.name or state.type.value
-        context.store.progress(job.id, {"flow_run": run.name, "flow_run_id": str(run.id), "state": told})
+        context.store.progress(job.id, {**_named(run), "state": told})
         if context.runs.stopping.wait(LOOK_SECONDS):
             raise Cancelled(f"the service stops; flow run {run.name} goes on")

@@ -16,9 +16,11 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.reviewing import reviewed_sessions
 from parquetry.serving.jobs.statements import learn_statement
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sessions.report import SessionsReport
+from parquetry.settings.sections import Settings, override
 from parquetry.sources.registry import scopes_of
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.current import published_sources
@@ -46,9 +48,14 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
         case "refresh":
             report = run_refresh(refresh_request(context, job), engine, observer)
         case "reindex":
-            report = run_refresh(_reindex(context, job), engine, observer)
+            report = run_refresh(reindex_job_request(context, job), engine, observer)
         case "sessions" if job.payload.get("stated"):
             return _statement(context, job, engine, observer)
+        case "sessions" if job.payload.get("review"):
+            learned = reviewed_sessions(context, job, _sessions(context, job), engine, observer)
+            if isinstance(learned, JobOutcome):
+                return learned
+            report = learned
         case "sessions":
             report = run_sessions(_sessions(context, job), engine, observer)
         case "restore":
@@ -68,7 +75,7 @@ def refresh_request(context: JobContext, job: Job) -> Request:
     Raises:
         SettingsError: a target is no source of this service.
     """
-    settings, payload = context.settings, job.payload
+    settings, payload = _within_budget(context.settings, job), job.payload
     targets = tuple(payload.get("targets") or ())
     options: dict[str, Any] = {name: bool(payload.get(name)) for name in ("allow_removals", "rehash")}
     mine = tuple(scope for scope in context.scopes if scope.settings.content == "documents")
@@ -91,12 +98,23 @@ def bounded(report: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value[:MOST_LISTED] if isinstance(value, list) else value for name, value in report.items()}
 
 
-def _reindex(context: JobContext, job: Job) -> Request:
+def _within_budget(settings: Settings, job: Job) -> Settings:
+    """Return the settings with the budget of a job, if it has one."""
+    budget = job.payload.get("budget_usd")
+    return settings if budget is None else override(settings, {"refresh": {"budget_usd": float(budget)}})
+
+
+def reindex_job_request(context: JobContext, job: Job) -> Request:
+    """Return the request of a reindex.
+
+    Raises:
+        SettingsError: it names no documents, or one that does not exist.
+    """
     documents = tuple(job.payload.get("documents") or ())
     if bool(documents) == bool(job.payload.get("all")):
         raise SettingsError('a reindex takes "documents" or "all": true; nothing was done')
     only = bool(job.payload.get("embeddings_only"))
-    return reindex_request(context.settings, documents, job.namespace, embeddings_only=only)
+    return reindex_request(_within_budget(context.settings, job), documents, job.namespace, embeddings_only=only)
 
 
 def _statement(context: JobContext, job: Job, engine: StoppableEngine, observer: Observer) -> JobOutcome:

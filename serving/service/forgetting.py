@@ -7,6 +7,8 @@ from pathlib import Path
 
 from parquetry.serving.access.forgetting import forget_access
 from parquetry.serving.files.forgetting import forget_files
+from parquetry.serving.jobs.reviews import FILE as REVIEWS
+from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import FILE as JOBS
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FILE as FEEDBACK
@@ -23,6 +25,7 @@ class ForgottenState:
     tokens: int
     audit_events: int
     jobs: int
+    reviews: int
     feedback: int
     sessions: int
     responses: int
@@ -36,7 +39,7 @@ class ForgottenState:
     @property
     def named(self) -> dict[str, int]:
         """Numbers by what people call it, in the singular."""
-        names = ("token", "audit event", "job", "judgement", "chat", "response", "file")
+        names = ("token", "audit event", "job", "review", "judgement", "chat", "response", "file")
         return dict(zip(names, self.parts.values(), strict=True))
 
 
@@ -51,11 +54,15 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         StorageError: a file cannot be written.
     """
     access = forget_access(state, user_id)
-    jobs = feedback = responses = 0
+    jobs = reviews = feedback = responses = 0
     if (state / JOBS).exists():
         store = JobStore(state)
         jobs = store.forget(user_id)
         store.close()
+    if (state / REVIEWS).exists():
+        asked = ReviewStore(state)
+        reviews = asked.forget(user_id)
+        asked.close()
     if (state / FEEDBACK).exists():
         judgements = FeedbackStore(state)
         feedback = judgements.forget(user_id)
@@ -65,4 +72,4 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         responses = kept.forget(user_id)
         kept.close()
     sessions, files = forget_sessions(state, user_id), forget_files(state, user_id)
-    return ForgottenState(access.tokens, access.events, jobs, feedback, sessions, responses, files)
+    return ForgottenState(access.tokens, access.events, jobs, reviews, feedback, sessions, responses, files)

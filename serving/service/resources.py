@@ -15,6 +15,7 @@ from parquetry.serving.files.content import FileFolder
 from parquetry.serving.files.file_records import FileRecords
 from parquetry.serving.files.store_records import StoreRecords
 from parquetry.serving.files.table import ADDED, FILE, SCHEMA
+from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
@@ -37,6 +38,7 @@ class Resources:
     sessions: SessionStore
     gate: Gate
     jobs: JobStore
+    reviews: ReviewStore
     uploads: UploadStore
     audit: AuditLog
     feedback: FeedbackStore
@@ -78,6 +80,7 @@ class Resources:
             sessions,
             Gate(settings.serve, tokens, sessions, cookie),
             JobStore(state),
+            ReviewStore(state),
             UploadStore(settings),
             AuditLog(state, keep_text=settings.serve.audit_text),
             FeedbackStore(state),
@@ -97,6 +100,7 @@ class Resources:
         self.record.withdraw()
         self.follower.stop()
         self.jobs.close()
+        self.reviews.close()
         self.feedback.close()
         self.responses.close()
         self.files.close()

@@ -34,7 +34,7 @@ class ListedToken:
     token: Token
     state: State
     scope: str
-    """whose documents it sees"""
+    """the documents that it sees"""
 
 
 def listed_tokens(tokens: Sequence[Token], now: datetime) -> list[ListedToken]:

@@ -23,6 +23,9 @@ ATTEMPTS = 3
 _GRACE_SECONDS = 2
 """seconds for running batches to notice that the run is over; one that waits for a service is abandoned"""
 
+_LOOK_SECONDS = 0.5
+"""seconds between two checks for cancellation while no batch ends"""
+
 
 class Cancelled(ParquetryError):
     """The run was cancelled; nothing was published."""
@@ -173,7 +176,10 @@ class DirectEngine:
             pending = {threads.submit(_attempt, batch, handler): batch for batch in queues.first()}
             try:
                 while pending:
-                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    done, _ = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
+                    if not done:
+                        # A document that takes minutes does not hold up the end of a cancelled run.
+                        handler.run.check_cancelled()
                     for future in done:
                         batch = pending.pop(future)
                         pending |= {threads.submit(_attempt, each, handler): each for each in queues.after(batch)}

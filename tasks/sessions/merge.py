@@ -226,7 +226,7 @@ class _Deciding:
         given, state = waiting.given, self.state
         draft, session = given.draft, given.draft.session.session_id
         if comparison.verdict == "merged":
-            proposal = proposal_of(draft, comparison, candidates)
+            proposal = proposal_of(draft, state.scope, comparison, candidates)
             if proposal.key in self.comparing.vetoed:
                 comparison = rejected(comparison)
             else:

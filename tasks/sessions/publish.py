@@ -29,6 +29,10 @@ Review = Callable[[Sequence[MergeProposal]], Collection[str]]
 """shows merges to a person; returns the keys of those that are rejected"""
 
 
+class ReviewAwaited(BaseException):
+    """A run ends here because merges wait for a person, and goes on in another run: nothing failed or was published."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a publish."""

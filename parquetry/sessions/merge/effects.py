@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from parquetry import ids
+from parquetry.model import Access
 from parquetry.sessions.ledger.entry_rows import EntryScope
 from parquetry.sessions.model import Candidate, Comparison, Draft, Entry
 
@@ -38,6 +39,11 @@ class MergeProposal:
     merged: str
     """text that would replace all of them"""
     reasoning: str
+    namespace: str
+    access: Access
+    """audience of the statement, of the entries and of the text"""
+    session_user: str | None
+    """user of the session"""
 
 
 def entry_of_draft(draft: Draft, scope: EntryScope) -> Entry:
@@ -95,12 +101,24 @@ def effects_of(
     return Effects(entry, adds, (), tuple(each for each in said if each != entry.entry_id))
 
 
-def proposal_of(draft: Draft, comparison: Comparison, candidates: Sequence[Candidate]) -> MergeProposal:
+def proposal_of(
+    draft: Draft, scope: EntryScope, comparison: Comparison, candidates: Sequence[Candidate]
+) -> MergeProposal:
     """Return a merge in the form shown to a person for approval."""
     replaced = tuple(candidates[ordinal - 1].entry.text for ordinal in comparison.concerns)
     merged = comparison.text or ""
     key = ids.text_hash("\x00".join((draft.session.session_id, draft.text, merged, *replaced)))[:12]
-    return MergeProposal(key, draft.session.uri, draft.text, replaced, merged, comparison.reasoning)
+    return MergeProposal(
+        key,
+        draft.session.uri,
+        draft.text,
+        replaced,
+        merged,
+        comparison.reasoning,
+        scope.namespace,
+        draft.access,
+        draft.session.owner.user_id,
+    )
 
 
 def rejected(comparison: Comparison) -> Comparison:

@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.sessions import SESSION_SECONDS, new_visit, visit_of
-from parquetry.serving.http.dashboard.paths import ADD, ADMIN, ASK, DOCUMENTS, SEARCH
+from parquetry.serving.http.dashboard.paths import ADD, ADMIN, ASK, DOCUMENTS, ENTRIES, RUNS, SEARCH
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.serving.web.rendering import render
@@ -115,6 +115,9 @@ def _frame(scope: Scope, resources: Resources, principal: Principal | None, valu
         ("Ask", ASK, principal.may("search")),
         ("Documents", DOCUMENTS, principal.may("read")),
         ("Add", ADD, may_write),
+        ("Entries", ENTRIES, principal.may("read")),
+        # Runs name documents of everybody.
+        ("Runs", RUNS, principal.may("admin") and principal.sees_everything),
         ("Admin", ADMIN, principal.may("admin") and principal.sees_everything),
     )
     path: str = scope["path"]

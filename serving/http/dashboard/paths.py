@@ -8,6 +8,8 @@ SEARCH = "/search"
 ASK = "/ask"
 DOCUMENTS = "/documents"
 ADD = "/add"
+ENTRIES = "/entries"
+RUNS = "/runs"
 ADMIN = "/admin"
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 PATHS = (
@@ -16,6 +18,8 @@ PATHS = (
     ASK,
     DOCUMENTS,
     ADD,
+    ENTRIES,
+    RUNS,
     ADMIN,
     SIGN_IN,
     SIGN_OUT,

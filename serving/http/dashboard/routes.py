@@ -10,9 +10,14 @@ from parquetry.serving.http.dashboard import (
     ask_routes,
     asset_routes,
     document_routes,
+    entry_routes,
+    job_routes,
     overview_routes,
+    review_routes,
+    run_routes,
     search_routes,
     session_routes,
+    version_routes,
 )
 
 
@@ -24,6 +29,12 @@ def add_dashboard(app: FastAPI) -> None:
         ask_routes,
         document_routes,
         add_routes,
+        # A review is not an entry of that name.
+        review_routes,
+        entry_routes,
+        run_routes,
+        job_routes,
+        version_routes,
         admin_routes,
         session_routes,
         asset_routes,

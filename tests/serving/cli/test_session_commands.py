@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from parquetry.model import Access
 from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.session_output import ask_about
 from parquetry.sessions.merge.effects import MergeProposal
@@ -124,7 +125,15 @@ def test_run_without_a_language_model_makes_no_corpus(shelf):
 @pytest.mark.parametrize(("said", "agreed"), [("y\n", True), ("\n", True), ("n\n", False)], ids=["yes", "enter", "no"])
 def test_merge_is_shown_in_full_and_asked_about(said, agreed):
     proposal = MergeProposal(
-        "k1", "file:///chats/a.json", "It is closed.", ("It is dry.",), "It is dry. It is closed.", "why"
+        "k1",
+        "file:///chats/a.json",
+        "It is closed.",
+        ("It is dry.",),
+        "It is dry. It is closed.",
+        "why",
+        "default",
+        Access(),
+        None,
     )
     asked = typer.Typer()
 

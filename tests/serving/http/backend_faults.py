@@ -24,6 +24,7 @@ WATCHED = (
     "tokens",
     "gate",
     "jobs",
+    "reviews",
     "uploads",
     "feedback",
     "responses",

@@ -21,7 +21,7 @@ PUBLIC = HEALTH_PUBLIC | DASHBOARD_PUBLIC
 SESSION = (("POST", SIGN_IN), ("POST", SIGN_OUT))
 """routes without a right that take only forms of the dashboard itself"""
 
-IDS = ("vector_store_id", "file_id", "batch_id", "upload_id")
+IDS = ("vector_store_id", "file_id", "batch_id", "upload_id", "version", "entry_id", "decision_id", "key")
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,14 @@ from parquetry.serving.files.file_records import FileRecords
 from parquetry.serving.files.model import KeptFile, VectorStore
 from parquetry.serving.files.store_records import StoreRecords
 from parquetry.serving.files.table import ADDED, FILE, SCHEMA
+from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.forgetting import forget_in_state
 from parquetry.serving.service.response_store import ResponseStore, StoredResponse
 from parquetry.serving.service.session_inbox import keep_session
 from parquetry.serving.state.database import StateDatabase
+from parquetry.sessions.merge.effects import MergeProposal
 
 ADA = {"user_id": "ada", "org_id": "acme", "token_id": None}
 BOB = {**ADA, "user_id": "bob"}
@@ -21,7 +23,7 @@ BOB = {**ADA, "user_id": "bob"}
 
 def filled(state):
     """Keep one thing of each kind for each of two users."""
-    jobs, feedback, responses = JobStore(state), FeedbackStore(state), ResponseStore(state)
+    jobs, feedback, responses, reviews = JobStore(state), FeedbackStore(state), ResponseStore(state), ReviewStore(state)
     with TokenStore(state) as tokens:
         for owner in (ADA, BOB):
             name = owner["user_id"]
@@ -31,8 +33,12 @@ def filled(state):
             keep_session(state, "default", (name, "acme"), "s1", [{"role": "user", "content": f"planted-{name}"}], {})
             caller = Principal(name, name, None, None, frozenset(), None)
             responses.save(StoredResponse(f"resp_{name}", None, [], {"output": f"planted-{name}"}), caller, 1, 9)
+            said = f"planted-{name}"
+            reviews.ask(
+                f"job-{name}", [MergeProposal(name, "file:///s", said, (said,), said, "why", "default", Access(), name)]
+            )
             keep_file(state, name)
-    for store in (jobs, feedback, responses):
+    for store in (jobs, feedback, responses, reviews):
         store.close()
 
 
@@ -75,6 +81,7 @@ def test_user_is_erased_and_others_stay(tmp_path):
         "tokens": 1,
         "audit_events": 0,
         "jobs": 1,
+        "reviews": 1,
         "feedback": 1,
         "sessions": 1,
         "responses": 1,

@@ -55,7 +55,8 @@ class Page(HTMLParser):
         if tag == "form":
             here = self.response.request.url.path
             self.forms.append(Form(given.get("action") or here, given.get("method") or "get"))
-        if tag == "input" and self.forms and given.get("name"):
+        unchecked = given.get("type") in ("checkbox", "radio") and "checked" not in given
+        if tag == "input" and self.forms and given.get("name") and not unchecked:
             self.forms[-1].values.setdefault(given["name"] or "", given.get("value") or "")
 
     def handle_data(self, data: str) -> None:

@@ -1,14 +1,18 @@
 """One application over a corpus with documents of strangers, for the tests of this room."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
 from parquetry.settings.sections import parse_settings
+from tests.servers.browser import chromium
 from tests.servers.http_app import working_app
 from tests.serving.web.browsing import Visitor
 from tests.workshop import Workshop
 
+SECONDS = 30_000
+"""milliseconds that a busy machine may take for a step of a browser"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 """a name and text that would run a script in a page that does not escape it"""
 TEXTS = {
@@ -43,3 +47,34 @@ def _visitors_leave():
 @pytest.fixture
 def visitor(house):
     return Visitor(house.url)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def new_page(browser):
+    """Return a function that opens a page; at the end, nothing failed in it and nothing was asked of another host."""
+    contexts, told, asked = [], [], []
+
+    def opened(base, path="/", *, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(base + path)
+        return page
+
+    opened.told = told
+    yield opened
+    for each in contexts:
+        each.close()
+    assert told == []
+    assert asked
+    assert [url for url in asked if not re.match(r"http://127\.0\.0\.1:\d+/", url)] == []

@@ -1,7 +1,5 @@
 """The dashboard in a real browser: what scripts add, what the keyboard reaches, and an audit of accessibility."""
 
-import re
-
 import pytest
 
 from parquetry.settings.sections import parse_settings
@@ -13,39 +11,17 @@ from tests.serving.web.conftest import HOSTILE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
-SECONDS = 30_000
-"""milliseconds that a busy machine may take for a step"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture
-def open_page(browser, house):
-    """Return a function that opens a page; at the end, nothing failed in it and nothing was asked of another host."""
-    contexts, told, asked = [], [], []
+def open_page(new_page, house):
+    """Return a function that opens a page of the house, or of another service."""
 
-    def opened(path="/", *, base=house.url, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(SECONDS)
-        page.on("console", lambda message: told.append(message.text))
-        page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(base + path)
-        return page
+    def opened(path="/", *, base=house.url, **options):
+        return new_page(base, path, **options)
 
-    opened.told = told
-    yield opened
-    for each in contexts:
-        each.close()
-    assert told == []
-    assert asked
-    assert [url for url in asked if not re.match(r"http://127\.0\.0\.1:\d+/", url)] == []
+    opened.told = new_page.told
+    return opened
 
 
 def document_link(page, name):
@@ -154,17 +130,17 @@ def test_audit_of_accessibility_finds_nothing_serious_and_nothing_is_wider_than_
     link = "/documents?q=leave"
     for path in ("/", "/search?q=holiday", link, "/add", "/sign-in"):
         page.goto(page.url.partition("/")[0] + "//" + page.url.split("/")[2] + path)
-        _audit(page, width)
+        audited(page, width)
     page.goto(page.url.rpartition("/")[0] + link)
     document_link(page, "leave.md").click()
     page.wait_for_url("**/documents/*-*")
-    _audit(page, width)
+    audited(page, width)
     page.get_by_role("link", name="Delete").click()
     page.wait_for_url("**/delete")
-    _audit(page, width)
+    audited(page, width)
 
 
-def _audit(page, width):
+def audited(page, width):
     # The policy of the page forbids scripts that are inserted; the browser runs this one beside it.
     page.evaluate(AXE.read_text("utf-8") + "; 0")
     found = page.evaluate("axe.run({resultTypes: ['violations']})")

@@ -1,5 +1,7 @@
 """A fault in every backend call behind a page is a page with a 5xx and its reason, never an empty list."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from parquetry.serving.access.sessions import new_visit
@@ -7,10 +9,13 @@ from parquetry.serving.http.dashboard.paths import PATHS
 from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
+from parquetry.storage.database import tuples
+from parquetry.storage.lake.lake import Lake
 from tests.servers.http_app import running_app
 from tests.serving.http.backend_faults import ERRORS, each_failing
 from tests.serving.http.test_rights import routes
 from tests.serving.web.browsing import Page, Visitor
+from tests.storage.notebook import OAK, Notebook
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
@@ -23,6 +28,16 @@ PAGES = {
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+    "GET /runs": "/runs",
+    "GET /runs/history/{run_id}": "/runs/history/RUN",
+    "GET /runs/jobs/{job_id}": "/runs/jobs/PLAN",
+    "GET /runs/versions": "/runs/versions",
+    "GET /runs/versions/{version}": "/runs/versions/1",
+    "GET /runs/versions/{version}/restore": "/runs/versions/1/restore",
+    "GET /entries": "/entries",
+    "GET /entries/{entry_id}": "/entries/ENTRY",
+    "GET /entries/reviews": "/entries/reviews",
+    "GET /entries/decisions/{decision_id}/undo": "/entries/decisions/DECISION/undo",
     "GET /admin": "/admin",
     "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
@@ -30,6 +45,13 @@ FORMS = {
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /runs/plan": ("/runs/plan", {"run": "refresh"}, None),
+    "POST /runs/start": ("/runs/start", {"plan": "PLAN"}, None),
+    "POST /runs/retry": ("/runs/retry", {"stage": "extract", "reason": "damaged"}, None),
+    "POST /runs/jobs/{job_id}/cancel": ("/runs/jobs/PLAN/cancel", {}, None),
+    "POST /runs/versions/{version}/restore": ("/runs/versions/1/restore", {}, None),
+    "POST /entries/learn": ("/entries/learn", {"review": "1"}, None),
+    "POST /entries/decisions/{decision_id}/undo": ("/entries/decisions/DECISION/undo", {}, None),
     "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
     "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
@@ -41,23 +63,40 @@ ELSEWHERE = {
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
     "GET /ask": "asks nothing",
+    "GET /runs/plan": "asks nothing",
+    "POST /entries/reviews/{job_id}/{key}": "is answered once",
     "POST /add/url": "asks another service, then as POST /add/text",
 }
+
+LIKELY = {"chunks": 0, "tokens": 0, "cost_usd": 0.0}
+PLAN = {
+    "documents": {"unchanged": 1},
+    "estimate": {"expected_usd": None, "cost_usd": 0.0, "unbounded": 0, "likely": LIKELY},
+    **{name: [] for name in ("sources", "kept", "warnings", "space")},
+}
+"""result of a plan"""
 
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("pages"))
     workshop.write("oak.md", "# Oak\n\nAn oak table.")
-    workshop.refresh()
+    workshop.write("bad.docx", b"PK\x03\x04 no document")
+    run = workshop.refresh().run_id
+    Notebook(SimpleNamespace(lake=Lake(str(workshop.root / "corpus"), create=True))).learn(OAK)
     # Nothing carries jobs out here, so each deletion can be asked for again.
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
     with running_app(parse_settings(tables, "test")) as app:
         with app.resources.follower.reader(wait=60) as reader:
-            (row,) = reader.documents()
+            (row,) = reader.documents(names=["oak.md"])
+            ((decision,),) = tuples(reader.tables, "SELECT decision_id FROM decisions")
+        plan = app.resources.jobs.submit("plan", None, {"run": "refresh"}, {})
+        app.resources.jobs.claim({"plan"})
+        app.resources.jobs.finish(plan.id, PLAN)
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
         token, plain = app.resources.tokens.create("root", rights=["admin"])
         app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": plain, "ID": token.id}
+        app.filled |= {"RUN": run, "PLAN": plan.id, "ENTRY": OAK.entry_id, "DECISION": decision}
         yield app
 
 
