@@ -115,12 +115,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         server = _server_of(item)
         if server is not None:
-            if not _may_be_slow(item.path.read_text("utf-8")):
-                raise pytest.UsageError(f"{item.nodeid} needs {server}: its file has to name pytest.mark.slow")
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group(server))
         elif _shares(item) and sharing[_module_of(item)] <= TOGETHER and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(_module_of(item)))
+    for path in {item.path for item in items if item.get_closest_marker("slow")}:
+        if not _may_be_slow(path.read_text("utf-8")):
+            raise pytest.UsageError(
+                f"{path} has slow tests and has to name pytest.mark.slow: the slow tier leaves it out"
+            )
     if config.option.markexpr == "slow":
         # Whatever takes long and begins last keeps one process busy when the others have ended.
         items.sort(key=_seconds_at_most, reverse=True)
