@@ -67,7 +67,7 @@ SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
 SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
 """server fixtures that a fixture `shelf` starts for its store"""
 SIGNS = re.compile(rf"mark\.slow|{'|'.join(SERVERS)}|\bshelf_of\b|def test_.*\b(?:records|lines)\b")
-"""what each file with a slow test has: the mark, or a fixture that needs a server"""
+"""signs of a slow test in a file: the mark, or a fixture that needs a server"""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

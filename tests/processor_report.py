@@ -28,7 +28,7 @@ def used() -> float:
 
 @dataclass
 class Cost:
-    """What the tests of a file took."""
+    """Number and times of the tests of a file."""
 
     tests: int = 0
     processor: float = 0

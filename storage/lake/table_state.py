@@ -11,7 +11,7 @@ from parquetry.storage.lake.commits import files_of, open_table
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What a version of a table consists of."""
+    """Number, description and files of a version of a table."""
 
     version: int
     """number of the version"""

@@ -1,4 +1,4 @@
-"""What is kept of a table is what its log says now."""
+"""The kept state of a table, and its log, which may change at any time."""
 
 from pathlib import Path
 
