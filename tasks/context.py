@@ -17,8 +17,8 @@ from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
 from parquetry.storage import arrow_memory
 from parquetry.storage.files.layout import shard_name
-from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.lake.stored import Stored
 from parquetry.tasks.batches.texts import TextLane
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import Model

@@ -10,6 +10,8 @@ from parquetry.planning.compaction import MANY_FILES
 from parquetry.planning.rows import new_stamp
 from parquetry.plural import counted, size_of
 from parquetry.settings.sections import Settings
+from parquetry.storage.analysis.analyze import analyze
+from parquetry.storage.analysis.folder import newest_analysis
 from parquetry.storage.files.layout import Table
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.compaction import compact
@@ -30,21 +32,24 @@ class MaintenanceReport:
     """number of the rows that no kept version needed, by table"""
     files_deleted: int
     bytes_deleted: int
+    analyzed: int | None
+    """version that was analyzed; None if none was asked for before, or it is up to date"""
     index_error: str | None
     """reason why the search index could not be brought up to date, and what to do; None if it was"""
 
     @property
     def is_idle(self) -> bool:
         """True if there was nothing to do."""
-        return not self.files_before and not self.files_deleted
+        return not self.files_before and not self.files_deleted and self.analyzed is None
 
     def summary(self) -> str:
         """Return what was done, in one line."""
         before, after = sum(self.files_before.values()), sum(self.files_after.values())
         dropped = counted(sum(self.rows_dropped.values()), "row")
+        analyzed = "" if self.analyzed is None else f", analyzed version {self.analyzed}"
         return (
             f"compacted {counted(before, 'file')} to {after}, dropped {dropped}, "
-            f"deleted {counted(self.files_deleted, 'file')} of {size_of(self.bytes_deleted)}"
+            f"deleted {counted(self.files_deleted, 'file')} of {size_of(self.bytes_deleted)}{analyzed}"
         )
 
 
@@ -74,8 +79,18 @@ def run_maintenance(settings: Settings, least: int = MANY_FILES) -> MaintenanceR
         dict(done.rows_dropped),
         len(deleted.files),
         deleted.bytes,
+        _analyzed(lake, settings),
         done.index_error,
     )
+
+
+def _analyzed(lake: Lake, settings: Settings) -> int | None:
+    """Bring an analysis that was once asked for up to date."""
+    snapshot = lake.snapshot()
+    present = newest_analysis(snapshot.layout, settings.search)
+    if present is None or present.version >= snapshot.version:
+        return None
+    return analyze(snapshot, settings.search).version
 
 
 def report_json(report: MaintenanceReport) -> dict[str, Any]:
@@ -87,5 +102,6 @@ def report_json(report: MaintenanceReport) -> dict[str, Any]:
         "rows_dropped": dict(report.rows_dropped),
         "files_deleted": report.files_deleted,
         "bytes_deleted": report.bytes_deleted,
+        "analyzed": report.analyzed,
         "index_error": report.index_error,
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4.0
 """characters that stand for a token where none can be counted"""
-VERSION = 2
+VERSION = 3
 """raised whenever the same text and settings may produce different chunks"""
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
 
+from parquetry.extract.titles import names_contents
+
 HYPHEN_MARK = "\ufffe"
 """mark in the text where a word was divided at the end of a line"""
 
@@ -350,6 +352,7 @@ def first_title(page: Sequence[Line], body: float) -> str | None:
     """
     runs = [(page[first].size, _run_text(page[first:end])) for first, end in _runs(page) if end - first <= _TITLE_LINES]
     runs = [run for run in runs if _reads_like_heading(run[1]) and not _NUMBERED.match(run[1])]
+    runs = [run for run in runs if not names_contents(run[1])]
     size, title = max(runs, key=lambda run: run[0], default=(0.0, ""))
     return title if body and size >= _TITLE_SIZE * body else None
 

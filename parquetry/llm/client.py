@@ -111,12 +111,12 @@ class LanguageModel:
             )
         self.model = settings.model
         self.ledger = ledger or Ledger()
-        self._input_price = settings.price_per_million_input_tokens / 1e6
-        self._output_price = settings.price_per_million_output_tokens / 1e6
-        if self.ledger.budget_usd is not None and not self._input_price + self._output_price:
+        self._price = settings.price
+        if self.ledger.budget_usd is not None and not self._cost(1, 1):
             raise SettingsError(
                 "there is a budget, and no price that it could be measured by: set "
-                "llm.price_per_million_input_tokens and llm.price_per_million_output_tokens, or remove the budget"
+                "llm.price_per_million_input_tokens and llm.price_per_million_output_tokens, or a price of "
+                f"{self.model} in llm.prices, or remove the budget"
             )
         self._settings, self._purpose = settings, purpose
         self._where: Endpoint = endpoint(settings.base_url, settings.api_key, "llm")
@@ -288,7 +288,7 @@ class LanguageModel:
         return Usage(1, read, written, self._cost(read, written))
 
     def _cost(self, input_tokens: int, output_tokens: int) -> float:
-        return input_tokens * self._input_price + output_tokens * self._output_price
+        return 0.0 if self._price is None else self._price.cost_usd(input_tokens, output_tokens)
 
     def _connected(self) -> openai.OpenAI:
         with self._lock:

@@ -13,6 +13,7 @@ from parquetry import ids
 from parquetry.model import BrokenOff, ChunkSize, DocumentRow, Item, LeftOut, Listing, Unlisted
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
+from parquetry.planning.outline import DocumentOutline
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import covers
 from parquetry.sources.uploads.identity import UPLOADS
@@ -298,7 +299,9 @@ class _Planner:
         return Change(action, effort, reason, identity, namespace, source, item, known, origin)
 
 
-def stale(row: DocumentRow, fingerprints: Fingerprints, chunk_size: ChunkSize | None = None) -> tuple[Effort, str]:
+def stale(
+    row: DocumentRow | DocumentOutline, fingerprints: Fingerprints, chunk_size: ChunkSize | None = None
+) -> tuple[Effort, str]:
     """Return the effort and reason to redo a document with unchanged bytes.
 
     Args:

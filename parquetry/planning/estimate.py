@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePosixPath
 from typing import Any
 
 from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
@@ -16,6 +15,7 @@ from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_
 from parquetry.extract.registry import extractor_for
 from parquetry.model import DocumentRow
 from parquetry.planning.diff import Change
+from parquetry.planning.outline import DocumentOutline
 from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 
 """in Western prose; used until a corpus holds documents of the same extension"""
@@ -98,24 +98,29 @@ class Ratios:
     def __init__(self) -> None:
         self._sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
 
-    def learn(self, row: DocumentRow) -> None:
+    def learn(self, row: DocumentRow | DocumentOutline) -> None:
         if row.status == "indexed":
-            sums = self._sums[_extension(row.path)]
-            for place, value in enumerate((row.size, row.characters, row.tokens)):
-                sums[place] += value
+            self.learn_sums(extension_of(row.path), row.size, row.characters, row.tokens)
+
+    def learn_sums(self, extension: str, size: int, characters: int, tokens: int) -> None:
+        """Learn from several documents: their bytes, characters and tokens."""
+        sums = self._sums[extension]
+        sums[0] += size
+        sums[1] += characters
+        sums[2] += tokens
 
     def characters(self, path: str) -> float:
         """Return the characters of text per byte of a file."""
-        size, characters, _ = self._sums.get(extension := _extension(path), (0, 0, 0))
+        size, characters, _ = self._sums.get(extension := extension_of(path), (0, 0, 0))
         return characters / size if size else _CHARACTERS_PER_BYTE.get(extension, 1.0)
 
     def knows(self, path: str) -> bool:
         """Return True if a document of this extension is published."""
-        return bool(self._sums.get(_extension(path), (0,))[0])
+        return bool(self._sums.get(extension_of(path), (0,))[0])
 
     def tokens(self, path: str) -> float | None:
         """Return the embedded tokens per character of text; None if no document of this extension was embedded."""
-        _, characters, tokens = self._sums.get(_extension(path), (0, 0, 0))
+        _, characters, tokens = self._sums.get(extension_of(path), (0, 0, 0))
         return tokens / characters if characters and tokens else None
 
 
@@ -319,5 +324,8 @@ def _has_no_reader(path: str) -> bool:
     return media_type is not None and extractor_for(media_type) is None
 
 
-def _extension(path: str) -> str:
-    return PurePosixPath(path).suffix.lower()
+def extension_of(path: str) -> str:
+    """Return the extension of a path, in small letters and with its dot; empty without one."""
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    return name[dot:].lower() if 0 < dot < len(name) - 1 else ""

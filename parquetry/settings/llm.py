@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from parquetry.settings.base import HIGHEST_BUDGET, HIGHEST_PRICE, LONGEST_WAIT, Section
 
 _PRICES = ("price_per_million_input_tokens", "price_per_million_output_tokens")
+
+
+class LlmPrice(Section):
+    """Price of one language model."""
+
+    model: str = Field(min_length=1, description="The service's name for it.")
+    usd_per_million_input_tokens: float = Field(ge=0, le=HIGHEST_PRICE)
+    usd_per_million_output_tokens: float = Field(ge=0, le=HIGHEST_PRICE)
+    as_of: date | None = Field(None, description="Day on which it was looked up.")
+
+    def cost_usd(self, input_tokens: int, output_tokens: int) -> float:
+        """Return the cost of a call in US dollars."""
+        read = input_tokens * self.usd_per_million_input_tokens
+        return (read + output_tokens * self.usd_per_million_output_tokens) / 1e6
+
+    def __str__(self) -> str:
+        day = "" if self.as_of is None else f", {self.as_of.isoformat()}"
+        return (
+            f"${self.usd_per_million_input_tokens:g} per million tokens read, "
+            f"${self.usd_per_million_output_tokens:g} written{day}"
+        )
 
 
 class LlmSettings(Section):
@@ -57,11 +79,47 @@ class LlmSettings(Section):
         le=HIGHEST_PRICE,
         description="US dollars, for estimates, budgets and costs; unknown if neither price is set.",
     )
+    prices: tuple[LlmPrice, ...] = Field(
+        (),
+        examples=[
+            [
+                {
+                    "model": "gpt-4o-mini",
+                    "usd_per_million_input_tokens": 0.15,
+                    "usd_per_million_output_tokens": 0.6,
+                    "as_of": date(2026, 7, 3),
+                }
+            ]
+        ],
+        description="Prices of single models, which come before the two of all; plans name the day.",
+    )
+
+    @model_validator(mode="after")
+    def _models_have_one_price(self) -> LlmSettings:
+        models = [price.model for price in self.prices]
+        for model in models:
+            if models.count(model) > 1:
+                raise ValueError(f"prices: the model {model} has two; it has one")
+        return self
+
+    @property
+    def price(self) -> LlmPrice | None:
+        """Price of the model; None if the settings specify none. 0 is a price."""
+        for each in self.prices:
+            if each.model == self.model:
+                return each
+        if self.model is None or self.model_fields_set.isdisjoint(_PRICES):
+            return None
+        return LlmPrice(
+            model=self.model,
+            usd_per_million_input_tokens=self.price_per_million_input_tokens,
+            usd_per_million_output_tokens=self.price_per_million_output_tokens,
+        )
 
     @property
     def priced(self) -> bool:
-        """True if the settings specify a price of the model; 0 is a price."""
-        return not self.model_fields_set.isdisjoint(_PRICES)
+        """True if the settings specify a price of the model."""
+        return self.price is not None
 
 
 class SessionsSettings(Section):

@@ -44,6 +44,7 @@ GROUPS = {
         "history": "history_command.history",
         "costs": "costs_command.costs",
         "batches": "batches_command.batches",
+        "analyze": "analyze_command.analyze",
         "tag": "tag_command.tag",
         "entries": "entry_commands.entries",
         "decisions": "entry_commands.decisions",

@@ -95,6 +95,8 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     cost = f"${estimate.cost_usd:.4f}{batch}" if estimate.priced else "no price is set in [llm]"
     seen = counted(estimate.windows, "window")
     tell(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
+    if estimate.price is not None and estimate.cost_usd:
+        tell(f"Price of {estimate.price.model}: {estimate.price}.")
     if estimate.is_batched:
         tell("Questions go through the batch API (batch_api.sessions), comparisons do not.")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.output import print_json, print_table
+from parquetry.serving.search.losses import losses_of, share_of
 from parquetry.serving.search.service import Reader
 from parquetry.storage.database import rows
 
@@ -45,7 +46,10 @@ def print_worst(reader: Reader, found: Sequence[dict[str, Any]], most: int, *, a
     if bad:
         print_table(
             ("path", "known loss", "why"),
-            [(row["path"], _percent(row["quality"]["known_loss"]), "; ".join(_why(row["quality"]))) for row in bad],
+            [
+                (row["path"], share_of(row["quality"]["known_loss"]), "; ".join(losses_of(row["quality"])))
+                for row in bad
+            ],
             width=120,
         )
     else:
@@ -58,20 +62,3 @@ def print_worst(reader: Reader, found: Sequence[dict[str, Any]], most: int, *, a
     if unread:
         left = counted(unread, "document is", "documents are")
         tell(f"{left} not indexed: `parquetry documents --status failed` and `--status skipped`.")
-
-
-def _why(quality: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with a document; each takes part in `known_loss`."""
-    pages, unread, by_ocr = quality["pages"], quality["pages_unread"], quality["pages_ocr"]
-    if unread:
-        yield f"{unread} of {counted(pages, 'page')} not fully read"
-    if by_ocr and quality["ocr_confidence"] is not None:
-        yield f"{counted(by_ocr, 'page')} by OCR, confidence {quality['ocr_confidence']:.2f}"
-    if quality["unmapped"]:
-        yield f"{counted(quality['unmapped'], 'character')} unmapped ({_percent(quality['unmapped_share'])})"
-    if quality["cut"]:
-        yield f"{counted(quality['cut'], 'character')} cut"
-
-
-def _percent(share: float) -> str:
-    return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-Kind = Literal["ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore", "plan", "undo"]
+Kind = Literal["ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore", "plan", "undo", "analyze"]
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STATES: tuple[State, ...] = get_args(State)

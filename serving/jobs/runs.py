@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings, override
 from parquetry.sources.registry import scopes_of
+from parquetry.storage.analysis.analyze import analyze
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.current import published_sources
 from parquetry.storage.lake.lake import Lake
@@ -60,6 +62,8 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
             report = run_sessions(_sessions(context, job), engine, observer)
         case "restore":
             return _restore(context, job)
+        case "analyze":
+            return _analyze(context)
         case _:
             raise ValueError(f"{job.kind} is no run over whole sources")
     context.follow(report.version)
@@ -134,6 +138,12 @@ def _sessions(context: JobContext, job: Job) -> SessionsRequest:
     return SessionsRequest(
         context.settings, targets, job.namespace, owner, bool(payload.get("retry_quarantined", False))
     )
+
+
+def _analyze(context: JobContext) -> JobOutcome:
+    settings = context.settings
+    done = analyze(Lake(settings.corpus.root).snapshot(), settings.search, again=True)
+    return JobOutcome(asdict(done))
 
 
 def _restore(context: JobContext, job: Job) -> JobOutcome:

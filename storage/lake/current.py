@@ -1,44 +1,53 @@
-"""Read the state that a run needs: current rows, stored texts and existing vectors."""
+"""Read the current rows of `documents`: of a corpus with many of them, only what is asked for."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from parquetry.errors import FilesGaveWay
-from parquetry.model import TRANSCRIPTS_TYPE, Chunk, DocumentRow
+from parquetry.model import TRANSCRIPTS_TYPE, Access, DocumentRow
+from parquetry.planning.outline import DocumentOutline
 from parquetry.sources.registry import PublishedSource
-from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
+from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_string, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
 from parquetry.storage.lake.lake import Lake, Snapshot
-from parquetry.storage.lake.shards import StoredText, parse_structure
 from parquetry.storage.lake.snapshot_views import scan
-from parquetry.storage.lake.trust import FILE, Trust
-from parquetry.storage.replaced_files import reread
 
-Vector = npt.NDArray[np.float32]
-
-
-Content = Literal["documents", "knowledge", "all"]
-"""documents; entries, sessions and files of sessions; or all rows"""
-_CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
-
-_LONGEST = 1e4
-"""upper bound of a vector's length; vectors have a length of about 1, and a longer one than this is damaged"""
-_CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told})
-SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
+Content = Literal["documents", "knowledge", "listed", "all"]
+"""documents; entries, sessions and files of sessions; documents and files of sessions, which sources list; all rows"""
+_IS_TRANSCRIPT = f"coalesce(media_type = '{TRANSCRIPTS_TYPE}', false)"
+_CONTENT: Mapping[Content, str] = {
+    "documents": IS_DOCUMENT,
+    "knowledge": IS_KNOWLEDGE,
+    "listed": f"({IS_DOCUMENT} OR {_IS_TRANSCRIPT})",
+    "all": "true",
+}
+_BATCH = 20_000
+"""rows of some columns that are read at once"""
+_ACCESS = ("visibility", "org_id", "user_id", "tags")
+_SEVERAL = "several_rows"
+"""name of the hashes of documents that have several rows"""
+_KEY = "hash(namespace, document_id)"
+_CURRENT = """SELECT {columns} FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
     SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
 )"""
+_ONCE = f"""SELECT {{columns}} FROM history ANTI JOIN {_SEVERAL} ON {_KEY} = {_SEVERAL}.key
+WHERE NOT removed AND {{wanted}}"""
+"""current ones among the documents that have a single row: no group of all of them is made in memory"""
+_HISTORY = "WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told}) "
+_AMONG_SEVERAL = f"{{told}} AND {_KEY} IN (SELECT key FROM {_SEVERAL})"
+_SUFFIX = r"lower(regexp_extract(path, '[^/](\.[^/.]+)$', 1))"
+"""SQL of the extension of a path, as `PurePosixPath` finds it"""
 
 
 def current_rows(
@@ -52,6 +61,16 @@ def current_rows(
         what: kind of rows.
     """
     return CurrentRows(snapshot, namespaces, what).all()
+
+
+@dataclass(slots=True)
+class Amounts:
+    """Sums over published documents of some kinds, earlier versions of them included."""
+
+    by_extension: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """extension in small letters, with its dot -> bytes, characters, tokens"""
+    sizes: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """namespace -> sizes of its documents in bytes"""
 
 
 class CurrentRows:
@@ -70,49 +89,136 @@ class CurrentRows:
         self, snapshot: Snapshot | None, namespaces: Iterable[str] | None = None, what: Content = "documents"
     ) -> None:
         self._snapshot = snapshot
+        self._files: Sequence[str] = snapshot.files["documents"] if snapshot else ()
         self._is_checked = False
-        self._history = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
+        # A list in this form is compared with the statistics of row groups, so that other namespaces are not read.
+        self._told = "true" if namespaces is None else _among("namespace", namespaces)
         self._wanted = _CONTENT[what]
+        self._several: pa.Table | None = None
 
     def each(self) -> Iterator[DocumentRow]:
         """Yield all rows in arbitrary order, a few in memory at a time."""
-        return self._read(self._history, self._wanted)
+        with self._connected() as connection:
+            # Each thread holds rows of its own in memory, and converting them to objects takes longer than reading
+            # them.
+            connection.execute("SET threads = 1")
+            made = schema.DocumentRows()
+            for statement in self._all(connection, "*"):
+                for values in each_row(connection, statement):
+                    yield made.row(values)
 
     def all(self) -> list[DocumentRow]:
         """Return all rows, ordered by namespace, source and path."""
         return _in_order(self.each())
 
+    def outlines(self, paths: Collection[str] | None = None) -> Iterator[DocumentOutline]:
+        """Yield the outlines of all rows in arbitrary order.
+
+        Args:
+            paths: paths of the documents to read; None for all.
+        """
+        with self._connected() as connection:
+            connection.execute("SET threads = 1")
+            if paths is not None:
+                connection.register("chosen", _chosen(paths))
+                told = f"{self._told} AND path IN (SELECT value FROM chosen)"
+                yield from _outlines(connection, self._newest(_OUTLINE, told))
+                return
+            for statement in self._all(connection, _OUTLINE):
+                yield from _outlines(connection, statement)
+
+    def amounts(self, extensions: Collection[str], namespaces: Collection[str]) -> Amounts:
+        """Return sums over indexed documents.
+
+        Args:
+            extensions: extensions to sum up.
+            namespaces: namespaces whose sizes are wanted.
+        """
+        found = Amounts()
+        with self._connected() as connection:
+            indexed = (
+                f"FROM ({self._scan}) WHERE {self._told} AND {self._wanted} AND status = 'indexed' AND NOT removed"
+            )
+            sums = f"""SELECT {_SUFFIX} AS extension, sum(size)::BIGINT, sum(characters)::BIGINT, sum(tokens)::BIGINT
+                {indexed} AND {_among(_SUFFIX, extensions)} GROUP BY extension"""
+            found.by_extension = {extension: tuple(rest) for extension, *rest in tuples(connection, sums)}
+            sizes = f"SELECT DISTINCT namespace, size {indexed} AND {_among('namespace', namespaces)}"
+            for namespace, size in tuples(connection, sizes) if namespaces else ():
+                found.sizes[namespace].add(size)
+        return found
+
     def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
         """Return the rows of the given documents, ordered by namespace, source and path."""
-        return self._chosen(document_ids, f"{self._history} AND document_id IN (FROM chosen)", self._wanted)
+        told = f"{self._told} AND document_id IN (SELECT value FROM chosen)"
+        return self._looked_up(document_ids, told, self._wanted)
 
     def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
         """Return the rows with one of the given content hashes, ordered by namespace, source and path."""
-        return self._chosen(content_hashes, self._history, f"{self._wanted} AND content_hash IN (FROM chosen)")
+        has_one = "content_hash IN (SELECT value FROM chosen)"
+        told = f"{self._told} AND document_id IN (SELECT document_id FROM ({self._scan}) WHERE {has_one})"
+        return self._looked_up(content_hashes, told, f"{self._wanted} AND {has_one}")
 
-    def _chosen(self, values: Iterable[str], history: str, wanted: str) -> list[DocumentRow]:
-        chosen = pa.table({"value": pa.array(sorted(set(values)), pa.string())})
-        return _in_order(self._read(history, wanted, chosen)) if chosen.num_rows else []
+    def sources(self) -> list[tuple[str, str, bool]]:
+        """Return namespace and name of each source, and whether its documents are files of sessions."""
+        found: set[tuple[str, str, bool]] = set()
+        with self._connected(check=False) as connection:
+            for statement in self._all(connection, f"namespace, source, {_IS_TRANSCRIPT}"):
+                found.update(tuples(connection, f"SELECT DISTINCT * FROM ({statement})"))
+        return sorted(found)
 
-    def _read(self, history: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
-        if self._snapshot is None or not self._snapshot.files["documents"]:
+    @property
+    def _scan(self) -> str:
+        return scan("documents", self._files)
+
+    def _newest(self, columns: str, told: str, wanted: str | None = None) -> str:
+        """Return SQL of current rows; DuckDB makes groups of all documents of which rows are told."""
+        history = _HISTORY.format(history=self._scan, told=told)
+        return history + _CURRENT.format(columns=columns, wanted=wanted or self._wanted)
+
+    def _all(self, connection: Connection, columns: str) -> Iterator[str]:
+        """Yield statements that return all current rows between them."""
+        if not self._files:
             return
-        files = self._snapshot.files["documents"]
-        if not self._is_checked:
-            # Damaged rows would be published again, and the damage could no longer be recognised.
-            check_written(self._snapshot, "documents", files)
-            self._is_checked = True
-        shards = scan("documents", files)
-        with open_duckdb() as connection:
-            filesystem_at(self._snapshot.layout.root).attach(connection)
-            if chosen is not None:
-                connection.register("chosen", chosen)
-            # Each thread holds rows of its own in memory, and converting them to objects takes longer than reading
-            # them.
-            connection.execute("SET threads = 1")
+        if self._several is None:
+            self._several = pa.table({"key": self._keys_of_several(connection)})
+        connection.register(_SEVERAL, self._several)
+        yield _HISTORY.format(history=self._scan, told=self._told) + _ONCE.format(columns=columns, wanted=self._wanted)
+        if self._several.num_rows:
+            yield self._newest(columns, _AMONG_SEVERAL.format(told=self._told))
+
+    def _keys_of_several(self, connection: Connection) -> npt.NDArray[np.uint64]:
+        """Return the hashes of documents that have several rows: eight bytes of memory for each row of the table."""
+        ((rows,),) = tuples(connection, f"SELECT count(*) FROM ({self._scan}) WHERE {self._told}")
+        keys = np.empty(rows, np.uint64)
+        filled = 0
+        query = f"SELECT {_KEY} AS key FROM ({self._scan}) WHERE {self._told}"
+        for batch in _batches(connection, query):
+            keys[filled : filled + batch.num_rows] = batch.column(0).to_numpy()
+            filled += batch.num_rows
+        keys.sort()
+        return np.unique(keys[1:][keys[1:] == keys[:-1]])
+
+    def _looked_up(self, values: Iterable[str], told: str, wanted: str) -> list[DocumentRow]:
+        chosen = _chosen(values)
+        if not chosen.num_rows:
+            return []
+        with self._connected() as connection:
+            if not self._files:
+                return []
+            connection.register("chosen", chosen)
             made = schema.DocumentRows()
-            for values in each_row(connection, _CURRENT.format(history=shards, told=history, wanted=wanted)):
-                yield made.row(values)
+            return _in_order(map(made.row, each_row(connection, self._newest("*", told, wanted))))
+
+    @contextmanager
+    def _connected(self, *, check: bool = True) -> Iterator[Connection]:
+        if check and self._snapshot is not None and self._files and not self._is_checked:
+            # Damaged rows would be published again, and the damage could no longer be recognised.
+            check_written(self._snapshot, "documents", self._files)
+            self._is_checked = True
+        with open_duckdb() as connection:
+            if self._snapshot is not None:
+                filesystem_at(self._snapshot.layout.root).attach(connection)
+            yield connection
 
 
 def published_sources(root: str) -> list[PublishedSource]:
@@ -123,215 +229,43 @@ def published_sources(root: str) -> list[PublishedSource]:
     """
     if not Lake.exists(root):
         return []
-    snapshot = Lake(root).snapshot()
-    if not snapshot.files["documents"]:
-        return []
-    sessions = f"coalesce(media_type = '{TRANSCRIPTS_TYPE}', false)"
-    wanted = f"({IS_DOCUMENT} OR {sessions})"
-    current = _CURRENT.format(history=scan("documents", snapshot.files["documents"]), told="true", wanted=wanted)
-    with open_duckdb() as connection:
-        filesystem_at(snapshot.layout.root).attach(connection)
-        found = tuples(connection, f"SELECT DISTINCT namespace, source, {sessions} FROM ({current}) ORDER BY ALL")
+    found = CurrentRows(Lake(root).snapshot(), what="listed").sources()
     return [PublishedSource(space, name, "sessions" if chats else "documents") for space, name, chats in found]
 
 
-def chunk_shards(layout: Layout, run_id: str) -> list[str]:
-    """Return the chunk shards that the processes of a run have written so far, registered or not."""
-    names = (entry.name for entry in filesystem_at(layout.root).entries(layout.table("chunks")))
-    return [
-        layout.shard("chunks", name) for name in names if name.startswith(f"{run_id}-") and name.endswith(".parquet")
-    ]
+_PLAIN = [name for name in DocumentOutline._fields if name != "access"]
+_OUTLINE = ", ".join((*_PLAIN, *_ACCESS))
+
+
+def _outlines(connection: Connection, statement: str) -> Iterator[DocumentOutline]:
+    known: dict[tuple[Any, ...], Access] = {}
+    place = DocumentOutline._fields.index("access")
+    for batch in _batches(connection, statement):
+        columns = [column.to_pylist() for column in batch.columns]
+        plain, told = columns[: len(_PLAIN)], columns[len(_PLAIN) :]
+        accesses = []
+        for visibility, org_id, user_id, tags in zip(*told, strict=True):
+            key = (visibility, org_id, user_id, tuple(tags) if tags else ())
+            if key not in known:
+                known[key] = Access(*key)
+            accesses.append(known[key])
+        yield from map(DocumentOutline._make, zip(*plain[:place], accesses, *plain[place:], strict=True))
+
+
+def _batches(connection: Connection, statement: str) -> Iterator[pa.RecordBatch]:
+    with reading():
+        yield from connection.sql(statement).to_arrow_reader(_BATCH)
+
+
+def _chosen(values: Iterable[str]) -> pa.Table:
+    return pa.table({"value": pa.array(sorted(set(values)), pa.string())})
+
+
+def _among(column: str, values: Iterable[str]) -> str:
+    """Return the condition that a column has one of the values."""
+    named = ", ".join(sorted(map(sql_string, values)))
+    return f"{column} IN ({named})" if named else "false"
 
 
 def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
     return sorted(rows, key=lambda row: (row.namespace, row.source, row.path))
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVector:
-    """A vector that was computed before, and its cost at the time."""
-
-    vector: Vector
-    """float32[dimension]"""
-    tokens: int
-
-
-def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
-    """Return vectors of rows with text hash, vector and tokens, without values that no model returns."""
-    if not found.num_rows:
-        return {}
-    column = found.column("vector").combine_chunks()
-    matrix = np.asarray(column.values, dtype=np.float32).reshape(found.num_rows, -1)
-    keys, tokens = found.column("text_hash").to_pylist(), found.column("tokens").to_pylist()
-    # Files of earlier programs have no checksums.
-    with np.errstate(over="ignore"):
-        credible = np.linalg.norm(matrix, axis=1) < _LONGEST
-    return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
-
-
-def _beginning(text_hash: str) -> int:
-    """Return the first 60 bits of a hash; a third of the memory of the text."""
-    return int(text_hash[:15], 16)
-
-
-_STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
-
-
-def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Table:
-    return pa.table({column: pa.array(list(dict.fromkeys(values)), kind)})
-
-
-class Stored:
-    """The texts and vectors that earlier runs stored, by revision and by text hash. Safe to use from several threads.
-
-    Args:
-        snapshot: the version that the run started from; None for an empty corpus.
-        orphans: chunk shards that no commit names, as found by `Lake.orphans`.
-        newest: returns both anew if files of the snapshot have been replaced.
-    """
-
-    def __init__(
-        self,
-        snapshot: Snapshot | None = None,
-        orphans: Sequence[str] = (),
-        newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
-    ) -> None:
-        self._added: dict[int, str] = {}
-        """beginning of a text hash -> chunk shard of this run that holds it"""
-        self._newest = newest
-        self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
-        self._files: dict[Table, Sequence[str]] = {}
-        self._take(snapshot, orphans)
-        self._lock = threading.Lock()
-        self._connection: Connection | None = None
-
-    def _take(self, snapshot: Snapshot | None, orphans: Sequence[str]) -> None:
-        for table in _STORED:
-            self._files[table] = snapshot.files[table] if snapshot else ()
-        self._files["chunks"] = (*self._files["chunks"], *orphans)
-
-    def _find(
-        self, table: Table, query: str, wanted: pa.Table, *parameters: object, added: Iterable[str] = ()
-    ) -> pa.Table | None:
-        """Query the intact shards of a table; use the newest snapshot if files have been replaced.
-
-        Args:
-            table: the table to query.
-            query: SQL over `{shards}` and `wanted`; each row of its result has a `FILE`.
-            wanted: values to look up; without any, nothing is read.
-            *parameters: parameters of the query.
-            added: shards of this run to query, too.
-
-        Returns:
-            The result of the query; None if there is nothing to look up, or nowhere to look.
-        """
-
-        def ask(files: Sequence[str]) -> pa.Table:
-            with self._cursor(files[0]) as cursor, reading():
-                cursor.register("wanted", wanted)
-                shards = f"read_parquet({sql_list(files)}, filename = '{FILE}')"
-                return cursor.sql(query.format(shards=shards), params=parameters).to_arrow_table()
-
-        def find() -> pa.Table | None:
-            try:
-                return self._trust[table].read((*self._files[table], *added), ask)
-            except FilesGaveWay:
-                if self._newest is not None:
-                    self._take(*self._newest())
-                raise
-
-        added = sorted(set(added))
-        return reread(find) if wanted.num_rows else None
-
-    def _cursor(self, file: str) -> Connection:
-        """Open a connection that can read files of the same place as this one."""
-        with self._lock:
-            if self._connection is None:
-                self._connection = open_duckdb()
-                filesystem_at(file).attach(self._connection)
-            return self._connection.cursor()
-
-    def add_chunks(self, file: str, text_hashes: Iterable[str]) -> None:
-        """Add a chunk shard that has just been written to the ones that are searched.
-
-        A run writes a shard for each of its batches: searching all of them for each batch would cost their square.
-
-        Args:
-            file: the shard.
-            text_hashes: hashes of the texts in it; the shard is searched for these only.
-        """
-        self._trust["chunks"].add(file)
-        self._added.update((_beginning(key), file) for key in text_hashes)
-
-    def add_shard(self, file: str) -> None:
-        """Add a chunk shard that another process of the run has written, as `add_chunks` does."""
-        with self._cursor(file) as cursor, reading():
-            found = tuples(cursor, f"SELECT text_hash FROM read_parquet({sql_list([file])})")
-        self.add_chunks(file, (key for (key,) in found))
-
-    def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
-        """Return the stored vectors of texts that were embedded before.
-
-        Args:
-            text_hashes: hashes of the texts as sent to the embedder.
-            embedder: id of the model; vectors of any other are not returned.
-        """
-        keys = list(text_hashes)
-        found = self._find(
-            "chunks",
-            f"""SELECT text_hash, arg_min(vector, {FILE}) AS vector, arg_min(tokens, {FILE}) AS tokens,
-                min({FILE}) AS {FILE}
-            FROM {{shards}} SEMI JOIN wanted USING (text_hash)
-            WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-            _wanted("text_hash", pa.string(), keys),
-            embedder,
-            added=(self._added[key] for key in map(_beginning, keys) if key in self._added),
-        )
-        return {} if found is None else _stored_vectors(found)
-
-    def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
-        """Return the stored texts of the given revisions; a revision that is not stored, or damaged, is missing."""
-        found = self._find(
-            "texts",
-            f"SELECT revision, text, structure, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision)",
-            _wanted("revision", pa.int64(), revisions),
-        )
-        return {
-            row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
-            for row in (found.to_pylist() if found else ())
-        }
-
-    def chunks(self, revisions: Iterable[int]) -> dict[int, tuple[Chunk, ...]]:
-        """Return the stored chunks of the given revisions, in order; a revision that is not stored is missing."""
-        found = self._find(
-            "chunks",
-            f"""SELECT DISTINCT ON (revision, chunk_index) revision, chunk_index, start, "end", kind, page, headings,
-                {FILE}
-            FROM {{shards}} SEMI JOIN wanted USING (revision) ORDER BY revision, chunk_index""",
-            _wanted("revision", pa.int64(), revisions),
-        )
-        chunks: dict[int, list[Chunk]] = {}
-        for row in found.to_pylist() if found else ():
-            headings = tuple(row["headings"] or ())
-            chunk = Chunk(row["chunk_index"], row["start"], row["end"], row["kind"], row["page"], headings)
-            chunks.setdefault(row["revision"], []).append(chunk)
-        return {revision: tuple(held) for revision, held in chunks.items()}
-
-    def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
-        """Return the notes on the given revisions at a stage; a revision without a note is missing."""
-        found = self._find(
-            "notes",
-            f"SELECT revision, note, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision) WHERE stage = $1",
-            _wanted("revision", pa.int64(), revisions),
-            stage,
-        )
-        noted: dict[int, list[str]] = {}
-        for row in found.to_pylist() if found else ():
-            noted.setdefault(row["revision"], []).append(row["note"])
-        return {revision: tuple(sorted(notes)) for revision, notes in noted.items()}
-
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None

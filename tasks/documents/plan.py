@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from parquetry import ids
 from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
 from parquetry.embed.registry import calls_service, price_of, worst_of
 from parquetry.model import DocumentRow, Failure, Listing
 from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
-from parquetry.planning.estimate import Estimate, Ratios, estimate, sent_as_batches
+from parquetry.planning.estimate import Estimate, Ratios, estimate, extension_of, sent_as_batches
 from parquetry.planning.fingerprint import Fingerprints
 from parquetry.planning.kept import KeptDocuments
+from parquetry.planning.outline import DocumentOutline
 from parquetry.planning.rows import failure_of
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.planning.views import joined
@@ -106,12 +108,13 @@ def plan_refresh(
     """
     models_of = {scope.namespace: models[scope.namespace].fingerprints for scope, _ in scopes}
     states = [_SourceState(scope, source, models_of[scope.namespace], force, rehash) for scope, source in scopes]
-    ratios, sizes = _survey(states, current)
+    paths = _named_paths(states)
+    ratios, sizes = _survey(states, current, paths)
     for state in states:
         state.remember_rows()
     passes = [ScanPass(state.unchanged) for state in states]
     listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep), passes)
-    _take_rows(states, passes, listings, current)
+    _take_rows(states, passes, listings, current, paths)
     for state, listing in zip(states, listings, strict=True):
         state.hash_new(listing, sizes[listing.namespace])
         state.hash_known(listing)
@@ -127,7 +130,7 @@ def plan_refresh(
             allow_removals=allow_removals,
             force=force,
             owner_of=state.owner_of,
-            missing=state.missing(scan_pass, current),
+            missing=state.missing(scan_pass, current, paths),
             rehash=rehash is not None,
             keep=partial(spooled, what="plan"),
         )
@@ -138,17 +141,44 @@ def plan_refresh(
     return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
 
 
+def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
+    """Return the paths of all documents concerned; None if a scope is not a list of them, or redoes others."""
+    if all(state.scope.paths and not state.is_forced for state in states):
+        return frozenset().union(*(state.scope.paths for state in states))
+    return None
+
+
 def _take_rows(
-    states: Sequence[_SourceState], passes: Sequence[ScanPass], listings: Sequence[Listing], current: CurrentRows
+    states: Sequence[_SourceState],
+    passes: Sequence[ScanPass],
+    listings: Sequence[Listing],
+    current: CurrentRows,
+    paths: frozenset[str] | None,
 ) -> None:
     """Give every source the rows of the documents that were not listed as they are stored."""
     needing_work = [
-        frozenset(scan_pass.needing_work(complete=listing.shows_removals))
+        scan_pass.needing_work(complete=listing.shows_removals)
         for scan_pass, listing in zip(passes, listings, strict=True)
     ]
-    rows = current.named(frozenset().union(*needing_work))
-    for state, ids in zip(states, needing_work, strict=True):
-        state.rows.extend(row for row in rows if row.document_id in ids)
+    if not any(needing_work):
+        return
+    by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
+    for state, hashes in zip(states, needing_work, strict=True):
+        by_source[state.key].append((state, hashes))
+    taken: dict[str, list[_SourceState]] = {}
+    for row in current.outlines(paths):
+        for state, hashes in by_source.get((row.namespace, row.source), ()):
+            if ids.memory_hash(row.path) in hashes and state.is_settled(row):
+                taken.setdefault(row.document_id, []).append(state)
+    _give(current.named(taken), taken)
+
+
+def _give(rows: Iterable[DocumentRow], wanted: Mapping[str, Sequence[_SourceState]]) -> None:
+    """Give rows to the sources that want them, by the ids of their documents."""
+    for row in rows:
+        for state in wanted[row.document_id]:
+            if (row.namespace, row.source) == state.key:
+                state.rows.append(row)
 
 
 def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
@@ -183,20 +213,31 @@ def _sent(found: Estimate, settings: Settings) -> Estimate:
     return sent_as_batches(found, settings.embedder_of, takes, batches.price_share)
 
 
-def _survey(states: Sequence[_SourceState], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
+def _survey(
+    states: Sequence[_SourceState], current: CurrentRows, paths: frozenset[str] | None
+) -> tuple[Ratios, Mapping[str, set[int]]]:
     """Give every source its rows; return ratios by kind of file, and sizes of published documents by namespace."""
     ratios = Ratios()
     sizes: dict[str, set[int]] = defaultdict(set)
     by_source: dict[tuple[str, str], list[_SourceState]] = defaultdict(list)
     for state in states:
-        by_source[state.scope.namespace, state.scope.name].append(state)
+        by_source[state.key].append(state)
     hashing = {state.scope.namespace for state in states if isinstance(state.source, Hashing)}
-    for row in current.each():
-        ratios.learn(row)
-        if row.status == "indexed" and row.namespace in hashing:
-            sizes[row.namespace].add(row.size)
+    if paths is not None:
+        amounts = current.amounts({extension_of(path) for path in paths}, hashing)
+        for extension, sums in amounts.by_extension.items():
+            ratios.learn_sums(extension, *sums)
+        sizes = amounts.sizes
+    wanted: dict[str, list[_SourceState]] = {}
+    for row in current.outlines(paths):
+        if paths is None:
+            ratios.learn(row)
+            if row.status == "indexed" and row.namespace in hashing:
+                sizes[row.namespace].add(row.size)
         for state in by_source.get((row.namespace, row.source), ()):
-            state.take(row)
+            if not state.takes(row):
+                wanted.setdefault(row.document_id, []).append(state)
+    _give(current.named(wanted), wanted)
     return ratios, sizes
 
 
@@ -209,9 +250,10 @@ class _SourceState:
         self.scope = scope
         self.source = source
         self.fingerprints = fingerprints
-        self._forced = force is not None
+        self.key = (scope.namespace, scope.name)
+        self.is_forced = force is not None
         self._rehash = rehash
-        self._knows_all = self._forced or rehash is not None or isinstance(source, Remembering)
+        self._knows_all = self.is_forced or rehash is not None or isinstance(source, Remembering)
         self._owners = Owners(scope.inner)
         self.rows: list[DocumentRow] = []
         """rows of documents that may need work"""
@@ -221,36 +263,46 @@ class _SourceState:
         """content hashes of new documents by path; None for unreadable ones"""
         self._looked_at: dict[str, str | None] = {}
         """the same for published documents"""
+        self._up_to_date: dict[tuple[object, ...], bool] = {}
+        """kinds of rows, and whether they are stored as the present settings require"""
 
-    def take(self, row: DocumentRow) -> None:
-        """Sort in a row of this source."""
-        if (
-            self._knows_all
-            or row.status != "indexed"
-            or stale(row, self.fingerprints)[0] != "nothing"
-            or self.owner_of(row.path) is not None
-        ):
-            self.rows.append(row)
-        elif self.scope.covers(row.path):
+    def takes(self, row: DocumentOutline) -> bool:
+        """Sort in a document of this source; return False if its whole row is needed."""
+        if not self.is_settled(row):
+            return False
+        if self.scope.covers(row.path):
             self.unchanged.add(row)
+        return True
+
+    def is_settled(self, row: DocumentOutline) -> bool:
+        """Return True if a document needs nothing while the source lists it as it is published."""
+        return not self._knows_all and self._is_up_to_date(row) and self.owner_of(row.path) is None
+
+    def _is_up_to_date(self, row: DocumentOutline) -> bool:
+        state = (row.status, row.fingerprint, row.media_type, bool(row.revision))
+        if state not in self._up_to_date:
+            found = row.status == "indexed" and stale(row, self.fingerprints)[0] == "nothing"
+            self._up_to_date[state] = found
+        return self._up_to_date[state]
 
     def owner_of(self, path: str) -> str | None:
         """Return the inner source that a document belongs to."""
         owner = self._owners.of(path)
         return None if owner is None else owner.source
 
-    def missing(self, scan_pass: ScanPass, current: CurrentRows) -> Iterator[str]:
+    def missing(self, scan_pass: ScanPass, current: CurrentRows, paths: frozenset[str] | None) -> Iterator[str]:
         """Yield paths of settled documents that were not listed; rereads rows, so only for incomplete listings."""
         if not len(self.unchanged):
             return
-        mine = (self.scope.namespace, self.scope.name)
         yield from (
-            row.path for row in current.each() if (row.namespace, row.source) == mine and scan_pass.misses(row.path)
+            row.path
+            for row in current.outlines(paths)
+            if (row.namespace, row.source) == self.key and scan_pass.misses(row.path)
         )
 
     def hash_new(self, listing: Listing, sizes: Collection[int]) -> None:
         """Hash new documents with the size of a published one: they may have the same content."""
-        if self._forced or not sizes:
+        if self.is_forced or not sizes:
             return
         known = {row.path for row in self.rows}
         for item in listing.items:

@@ -11,7 +11,7 @@ import numpy as np
 
 from parquetry.embed.base import Embedder, Relievable, Vectors
 from parquetry.errors import BudgetReached, StorageError, TransientError
-from parquetry.storage.lake.current import Stored, StoredVector
+from parquetry.storage.lake.stored import Stored, StoredVector
 from parquetry.tasks.batches.outbox import Owner
 from parquetry.tasks.batches.texts import TextLane
 

@@ -22,8 +22,8 @@ from parquetry.sources.base import Source
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.names import printable
 from parquetry.sources.registry import Scope, open_source
-from parquetry.storage.lake.current import chunk_shards
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.stored import chunk_shards
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.retries import RetryCount

@@ -36,8 +36,8 @@ from parquetry.sessions.model import (
 )
 from parquetry.storage.entries.entries import EntryText
 from parquetry.storage.entries.known_entries import KnownEntries
-from parquetry.storage.lake.current import StoredVector
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.stored import StoredVector
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.engine.retries import BREAKER_THRESHOLD
 from parquetry.tasks.sessions.batch import LearnedSession, total

@@ -29,6 +29,7 @@ from parquetry.sessions.model import Transcript
 from parquetry.sessions.prompts import Prompt
 from parquetry.sessions.report import SESSION_COUNTS, failure_json
 from parquetry.sessions.windows import Stretch, windows_to_read
+from parquetry.settings.llm import LlmPrice
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.nesting import told
@@ -60,12 +61,17 @@ class SessionEstimate:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
-    priced: bool = False
-    """True if the settings give token prices"""
     cost_usd_batch: float = 0.0
     """US dollars, with the batch API for the questions that it takes; comparisons are asked the ordinary way"""
     is_batched: bool = False
     """True if the settings send this run's questions as batches"""
+    price: LlmPrice | None = None
+    """price that it counts with; None if the settings give none"""
+
+    @property
+    def priced(self) -> bool:
+        """True if the settings give token prices."""
+        return self.price is not None
 
     @property
     def tokens(self) -> int:
@@ -118,6 +124,7 @@ class SessionPlan:
                 "cost_usd": round(estimate.cost_usd, 6) if estimate.priced else None,
                 "cost_usd_batch": round(estimate.cost_usd_batch, 6) if estimate.priced else None,
                 "batched": estimate.is_batched,
+                "price": None if estimate.price is None else estimate.price.model_dump(mode="json"),
             },
             "to_read": [
                 {"uri": found.ref.uri, "change": found.change, "messages": found.mark.messages}
@@ -162,12 +169,12 @@ class Estimator:
         saved = (cost - self._cost(*compared)) * (1 - batches.price_share)
         is_batched = self.windows > 0 and batches.takes(batches.sessions, asked)
         return SessionEstimate(
-            self.windows, self.kept, read, written, cost, self.settings.llm.priced, cost - saved, is_batched
+            self.windows, self.kept, read, written, cost, cost - saved, is_batched, self.settings.llm.price
         )
 
     def _cost(self, read: int, written: int) -> float:
-        llm = self.settings.llm
-        return (read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens) / 1e6
+        price = self.settings.llm.price
+        return 0.0 if price is None else price.cost_usd(read, written)
 
 
 @dataclass(frozen=True, slots=True)

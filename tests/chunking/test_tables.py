@@ -177,6 +177,51 @@ def test_column_names_spread_over_many_lines_are_left_out() -> None:
     assert chunked(made)[-1].headings == ("(in thousands)",)
 
 
+@pytest.mark.parametrize(
+    ("above", "head"),
+    [
+        (
+            "Freight by lane//(In millions)//NORTH/SEA//BALTIC//MIDDLE/EAST &/AFRICA//TOTAL",
+            "Freight by lane | (In millions)",
+        ),
+        (
+            "Payments due are as follows:/(In millions) Total//Less/than 1/year//1-3/years//After 5/years",
+            "Payments due are as follows: | (In millions) Total | Less | After 5",
+        ),
+        (
+            "Position//(In millions) December 31, 2018//Assets Reported//Impact of New/Rules Restated",
+            "Position | (In millions) December 31, 2018 | Assets Reported | Impact of New | Rules Restated",
+        ),
+        (
+            "In Millions, Except Rates,/Margins and Ratios//Fiscal Year/2019 (a) 2018 2017//Net sales//$//16,865.2",
+            "In Millions, Except Rates, | Margins and Ratios | Fiscal Year | 2019 (a) 2018 2017",
+        ),
+        (
+            "Balance//(In millions)//May 26,/2019 May 27,//2018 ASSETS",
+            "Balance | (In millions) | May 26, | 2019 May 27, | 2018 ASSETS",
+        ),
+        ("Year Ended/2018 2017/(in thousands)//Revenue:", "Year Ended | 2018 2017 | (in thousands)"),
+        (
+            "The table below shows the duties and the provisions that were made for them, and what became of each in"
+            " the years that ended . 2018 2017",
+            "2018 2017",
+        ),
+        (
+            "Fiscal Year/In Millions, Except Shares 2022 2021 Profit $ 2,707.3 $ 2,339.8",
+            "In Millions, Except Shares 2022 2021",
+        ),
+    ],
+    ids=["words", "fragments", "restated", "loose-values", "dates", "unit-below", "sentence", "joined"],
+)
+def test_heads_whose_parts_stand_on_lines_of_their_own_are_whole(above: str, head: str) -> None:
+    """Pages of filings show column names word by word, units below the years, and values apart from their row."""
+    rows = "\n".join(f"Lane {n} of the fleet 1,{n}00 {n},200" for n in range(1, 20))
+    lines = above.replace("/", "\n")
+    last = chunked(pages(f"{PROSE}\n\n{lines}\n{rows}"))[-1].headings[-1]
+    assert last.endswith(head)
+    assert "Demand" not in last
+
+
 def test_a_caption_among_plain_lines_that_is_a_heading_stands_there_once() -> None:
     made = pages(STATEMENT)
     heading = Heading(made.text.index("Consolidated"), 1, "Consolidated Balance Sheets")

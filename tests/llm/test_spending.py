@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 
 import pytest
+from pydantic import ValidationError
 
 from parquetry.errors import RefusedError, SettingsError, TransientError
 from parquetry.llm.calls import RetryPolicy
 from parquetry.llm.client import SHORT_REPLY_TOKENS, LanguageModel, most_tokens
 from parquetry.llm.spending import Ledger, Purpose, Usage
-from parquetry.settings.llm import LlmSettings
+from parquetry.settings.llm import LlmPrice, LlmSettings
+from parquetry.settings.sections import parse_settings
 from tests.servers.chat_server import ChatServer, Reply, error, said
 
 PRICES = {"price_per_million_input_tokens": 1000.0, "price_per_million_output_tokens": 10_000.0}
@@ -127,6 +129,40 @@ def test_a_budget_without_a_price_is_a_mistake_in_the_settings():
     """The budget would have no effect, and nothing would report it."""
     with pytest.raises(SettingsError, match="price_per_million_input_tokens"):
         LanguageModel(LlmSettings(model="m", base_url="http://127.0.0.1:9"), "distill", Ledger(5.0))
+
+
+LISTED = {"usd_per_million_input_tokens": 1000.0, "usd_per_million_output_tokens": 10_000.0}
+
+
+def test_price_of_the_model_in_the_table_comes_before_the_one_of_all():
+    table = [
+        {"model": "n", "usd_per_million_input_tokens": 1, "usd_per_million_output_tokens": 1},
+        {"model": "m", **LISTED, "as_of": "2026-07-03"},
+    ]
+    ledger = Ledger(50.0)
+    with ChatServer([said("a")]) as server:
+        settings = parse_settings(
+            {"llm": {"model": "m", "base_url": server.url, "price_per_million_input_tokens": 7, "prices": table}},
+            "test",
+        ).llm
+        assert LanguageModel(settings, "distill", ledger).ask(QUESTION).cost_usd == pytest.approx(COST)
+    told = "$1000 per million tokens read, $10000 written, 2026-07-03"
+    assert (settings.priced, str(settings.price)) == (True, told)
+    of_all = str(settings.model_copy(update={"model": "unlisted"}).price)
+    assert of_all == "$7 per million tokens read, $0 written"
+
+
+def test_model_that_the_table_does_not_list_has_no_price():
+    """The price of another model would be a wrong one, and a budget by it would not hold."""
+    settings = LlmSettings(model="m", base_url="http://127.0.0.1:9", prices=(LlmPrice(model="n", **LISTED),))
+    assert (settings.priced, settings.price) == (False, None)
+    with pytest.raises(SettingsError, match=r"a price of m in llm\.prices"):
+        LanguageModel(settings, "distill", Ledger(5.0))
+
+
+def test_model_with_two_prices_is_a_mistake_in_the_settings():
+    with pytest.raises(ValidationError, match="the model m has two"):
+        LlmSettings(prices=[{"model": "m", **LISTED}] * 2)
 
 
 def test_a_warning_is_told_once():

@@ -1,9 +1,12 @@
 """Unchanged documents need no row and no item in memory, and no other document is taken for unchanged."""
 
+import tracemalloc
+
 import pytest
 
 from parquetry import ids
 from parquetry.model import Access
+from parquetry.planning.outline import DocumentOutline
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from tests.records import item, row
 
@@ -15,15 +18,18 @@ def scan_pass(*rows):
     return ScanPass(unchanged)
 
 
-def identity(path):
-    return ids.document_id("default", "docs", path)
+NOTHING = frozenset()
+
+
+def hashes(*paths):
+    return frozenset(map(ids.memory_hash, paths))
 
 
 def test_document_that_is_listed_as_it_is_published_needs_nothing():
     seen = scan_pass(row("a.md"), row("b.md", "b"))
     assert seen.meets(item("a.md"))
     assert seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.needing_work(complete=True))) == (2, [])
+    assert (seen.count, seen.needing_work(complete=True)) == (2, NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_document_that_is_listed_as_it_is_published_needs_nothing():
 def test_document_that_differs_is_not_settled(changed):
     seen = scan_pass(row("a.md"))
     assert not seen.meets(item("a.md", **changed))
-    assert (seen.count, list(seen.needing_work(complete=False))) == (0, [identity("a.md")])
+    assert (seen.count, seen.needing_work(complete=False)) == (0, hashes("a.md"))
 
 
 def test_same_permissions_in_another_order_of_fields_are_told_apart():
@@ -57,20 +63,20 @@ def test_same_permissions_in_another_order_of_fields_are_told_apart():
 def test_new_document_is_not_settled_and_opens_nothing():
     seen = scan_pass(row("a.md"))
     assert not seen.meets(item("b.md"))
-    assert list(seen.needing_work(complete=False)) == []
+    assert seen.needing_work(complete=False) == NOTHING
 
 
 def test_nothing_is_settled_in_an_empty_corpus():
     seen = scan_pass()
     assert not seen.meets(item("a.md"))
-    assert (seen.count, list(seen.needing_work(complete=True))) == (0, [])
+    assert (seen.count, seen.needing_work(complete=True)) == (0, NOTHING)
 
 
 def test_document_that_was_not_met_is_gone_only_from_a_complete_listing():
     seen = scan_pass(row("a.md"), row("b.md", "b"))
     assert seen.meets(item("a.md"))
-    assert list(seen.needing_work(complete=False)) == []
-    assert list(seen.needing_work(complete=True)) == [identity("b.md")]
+    assert seen.needing_work(complete=False) == NOTHING
+    assert seen.needing_work(complete=True) == hashes("b.md")
 
 
 @pytest.mark.parametrize("same_first", [True, False])
@@ -79,7 +85,7 @@ def test_document_that_is_listed_twice_counts_as_it_was_listed_last(same_first):
     listed = [item("a.md"), item("a.md", etag="other")]
     met = [seen.meets(each) for each in (listed if same_first else reversed(listed))]
     assert met == [same_first, not same_first]
-    assert (seen.count, list(seen.needing_work(complete=True))) == ((0, [identity("a.md")]) if same_first else (1, []))
+    assert (seen.count, seen.needing_work(complete=True)) == ((0, hashes("a.md")) if same_first else (1, NOTHING))
 
 
 def test_each_try_begins_anew():
@@ -88,7 +94,7 @@ def test_each_try_begins_anew():
     seen.meets(item("a.md"))
     seen.begin()
     seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.needing_work(complete=True))) == (1, [identity("a.md")])
+    assert (seen.count, seen.needing_work(complete=True)) == (1, hashes("a.md"))
 
 
 def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was_before():
@@ -100,7 +106,7 @@ def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was
     seen.meets(item("b.md", "b"))
     seen.meets(item("c.md", "c"))
     seen.give_up()
-    assert (seen.count, list(seen.needing_work(complete=False))) == (2, [identity("c.md")])
+    assert (seen.count, seen.needing_work(complete=False)) == (2, hashes("c.md"))
 
 
 def test_document_that_a_damaged_corpus_has_twice_is_looked_at_and_not_taken_for_gone():
@@ -108,14 +114,37 @@ def test_document_that_a_damaged_corpus_has_twice_is_looked_at_and_not_taken_for
     seen = scan_pass(row("a.md"), row("a.md", sequence=2), row("b.md", "b"))
     assert not seen.meets(item("a.md"))
     assert seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.needing_work(complete=True))) == (1, [identity("a.md")] * 2)
+    assert (seen.count, seen.needing_work(complete=True)) == (1, hashes("a.md"))
 
 
 def test_many_documents_are_each_found():
     paths = [f"{number}.md" for number in range(3000)]
     seen = scan_pass(*(row(path, path) for path in paths))
     assert all(seen.meets(item(path, path)) for path in reversed(paths) if path != "77.md")
-    assert (seen.count, list(seen.needing_work(complete=True))) == (2999, [identity("77.md")])
+    assert (seen.count, seen.needing_work(complete=True)) == (2999, hashes("77.md"))
+
+
+def test_document_takes_some_twenty_bytes_of_memory():
+    """Ten million of them take 200 MB."""
+    like, count = row("a.md"), 100_000
+    outline = DocumentOutline(*(getattr(like, name) for name in DocumentOutline._fields))
+    scan_pass(like).begin()
+    tracemalloc.start()
+    unchanged = UnchangedIndex()
+    for number in range(count):
+        unchanged.add(outline._replace(path=f"{number}.md"))
+    ScanPass(unchanged).begin()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 16 * count < most < 26 * count
+
+
+def test_paths_with_the_same_hash_are_looked_at(monkeypatch):
+    """A document that is gone would otherwise be taken for the one that is listed."""
+    monkeypatch.setattr(ids, "memory_hash", lambda *parts: 7 if len(parts) == 1 else hash(parts))
+    seen = scan_pass(row("a.md"), row("b.md", "b"))
+    assert not seen.meets(item("a.md"))
+    assert (seen.count, seen.needing_work(complete=True)) == (0, {7})
 
 
 def test_listed_name_that_is_no_text_is_not_settled_and_breaks_no_listing_off():

@@ -17,10 +17,10 @@ from parquetry.storage.connect import connect
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import TABLES, shard_name
 from parquetry.storage.index.folder import IndexFolder
-from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import SEARCHED, Lake
 from parquetry.storage.lake.rewrite import remove_documents, restore_version
 from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.lake.stored import Stored
 from parquetry.storage.maintenance.doctor import examine
 from parquetry.storage.replaced_files import missing_file
 from parquetry.storage.search.export import export_corpus

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from parquetry.extract.html.nodes import running_text
+from parquetry.extract.titles import useful_title
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -33,18 +34,20 @@ _LINKED_DATA = {"author": "author", "datePublished": "published", "dateModified"
 
 
 def page_title(page: LexborHTMLParser) -> str | None:
-    """Return the title of a page: its `title` element, its title for social networks, or its first main heading."""
+    """Return the title of a page: its `title` element, its title for social networks, or its first main heading.
+
+    The first of these counts that a program did not put there (`Untitled Document`).
+    """
     # An SVG image may also contain a `title`.
     for selector in ("head > title", "body > title"):
         node = page.css_first(selector)
-        if node is not None and (title := " ".join(node.text().split())):
+        if node is not None and (title := useful_title(node.text())):
             return title
     node = page.css_first('meta[property="og:title"]')
-    title = " ".join((node.attributes.get("content") or "").split()) if node is not None else ""
-    if title:
+    if node is not None and (title := useful_title(node.attributes.get("content"))):
         return title
     node = page.css_first("h1")
-    return (running_text(node) or None) if node is not None else None
+    return useful_title(running_text(node)) if node is not None else None
 
 
 def page_metadata(page: LexborHTMLParser) -> dict[str, Scalar]:

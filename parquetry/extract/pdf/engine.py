@@ -6,22 +6,18 @@ PDFium is not thread-safe, not even across documents: a process uses it from a s
 from __future__ import annotations
 
 import ctypes
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from parquetry.extract.grid import is_number
 from parquetry.extract.layout import HYPHEN_MARK, Bookmark, CellText, Line, join_raised
 from parquetry.extract.pdf import bidi, letter_spacing
-from parquetry.extract.pdf.direct import ADDRESS, HANDLE, direct, handle
 from parquetry.extract.pdf.lattice import Lattice
+from parquetry.extract.pdf.text_page import TextPage
 
 _LINE = re.compile(f"[^\n{HYPHEN_MARK}]*(?:[\n{HYPHEN_MARK}]|$)")
-_SAMPLE = 64
-"""glyphs of a page that are asked for their character"""
 PASSWORD_ERROR = 4
 """FPDF_ERR_PASSWORD"""
 SECURITY_ERROR = 5
@@ -57,125 +53,37 @@ def page_lines(page: Any, tables: Sequence[Lattice] = ()) -> tuple[list[Line], i
 
     Returns:
         Lines of text, with their pieces in cells of tables, and the number of glyphs without a character as in
-        `_unmapped`; a line ending in a divided word ends with `HYPHEN_MARK`.
+        `TextPage.count_unmapped`; a line ending in a divided word ends with `HYPHEN_MARK`.
     """
-    textpage = page.get_textpage()
+    page_text = TextPage(page)
     try:
-        text = textpage.get_text_range().replace("\x02", HYPHEN_MARK)
-        exact = len(text) == textpage.count_chars()
-        measure = _measure(textpage.raw, exact=exact)
+        text = page_text.text.replace("\x02", HYPHEN_MARK)
         rtl = bidi.RIGHT_TO_LEFT.search(text) is not None
         page_is_rtl = rtl and bidi.is_mostly_right_to_left(text)
         spaced = letter_spacing.SPACED.search(text) is not None
         if text.count("\n") > _MOST_LINES:
             tables = ()
+        place = page_text.place
         lines: list[Line] = []
         at = 0
         for piece in _LINE.findall(text):
             content = piece.strip()
             if content and content != HYPHEN_MARK:
                 first = at + piece.index(content[0])
-                last = first + len(content) - (2 if content.endswith(HYPHEN_MARK) else 1)
-                line = Line(content, *measure(first, last))
+                last = first + len(content) - (2 if content[-1] == HYPHEN_MARK else 1)
+                line = Line(content, *place(first, last))
                 if rtl and bidi.RIGHT_TO_LEFT.search(content):
-                    line = _in_reading_order(line, _glyphs(textpage.raw, content, first, exact=exact), page_is_rtl)
+                    line = _in_reading_order(line, page_text.glyphs(content, first), page_is_rtl)
                 elif spaced and letter_spacing.SPACED.search(content):
-                    line = _without_spacing(line, _glyphs(textpage.raw, content, first, exact=exact))
+                    line = _without_spacing(line, page_text.glyphs(content, first))
                 number = _table_of(line, tables) if tables else None
                 if number is not None:
-                    glyphs = _glyphs(textpage.raw, content, first, exact=exact)
-                    line = _in_cells(line, number, tables[number], glyphs)
+                    line = _in_cells(line, number, tables[number], page_text.glyphs(content, first))
                 lines.append(line)
             at += len(piece)
-        return join_raised(lines), _unmapped(textpage)
+        return join_raised(lines), page_text.count_unmapped()
     finally:
-        textpage.close()
-
-
-def _unmapped(textpage: Any) -> int:
-    """Count the glyphs of a page for which its fonts name no character: the engine returns their codes as if they did.
-
-    Asking for every glyph would double the engine's time, so a page on which none of a sample lacks its character
-    counts as having none: one with 1 in 20 is counted 24 times in 25.
-    """
-    lacks, text, count = _text_calls()[-1], handle(textpage), textpage.count_chars()
-    if all(lacks(text, place) != 1 for place in range(0, count, max(1, count // _SAMPLE))):
-        return 0
-    return sum(lacks(text, place) == 1 for place in range(count))
-
-
-def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float, float, float, float, float]]:
-    """Return a function from a line's first and last index to left, right, bottom, top and type size in points.
-
-    Height and size are those of the first character. Apart from the engine's own work, these calls take most of the
-    time for a page, so each line makes as few as possible.
-
-    Args:
-        textpage: handle of the page's text.
-        exact: True if the text consists of the engine's characters one by one; otherwise indexes are translated.
-    """
-    # In memory like FS_RECTF and FS_MATRIX: all numbers of an array are read at once.
-    box, matrix = (ctypes.c_float * 4)(), (ctypes.c_float * 6)()
-    box_at, matrix_at, text = ctypes.addressof(box), ctypes.addressof(matrix), handle(textpage)
-    char_box, char_matrix, font_size, translated, _ = _text_calls()
-
-    def measure(first: int, last: int) -> tuple[float, float, float, float, float]:
-        if not exact:
-            first, last = max(0, translated(text, first)), max(0, translated(text, last))
-        char_matrix(text, first, matrix_at)
-        a, b, c, d, _, _ = matrix
-        turned = _quarter_turns(a, b)
-        size = font_size(text, first) * math.hypot(c, d)
-        char_box(text, first, box_at)
-        left, top, right, bottom = box
-        if turned:
-            left, bottom, right, top = _upright(turned, left, bottom, right, top)
-        if last != first:
-            char_box(text, last, box_at)
-            right = _upright(turned, box[0], box[3], box[2], box[1])[2] if turned else box[2]
-        return left, right, bottom, top, size
-
-    return measure
-
-
-@cache
-def _text_calls() -> tuple[Callable[..., Any], ...]:
-    """Return functions of a character: its box, matrix, type size, index in the text, and if it is unmapped."""
-    from pypdfium2 import raw
-
-    number, boolean = ctypes.c_int, ctypes.c_int
-    return (
-        direct(raw.FPDFText_GetLooseCharBox, boolean, HANDLE, number, ADDRESS),
-        direct(raw.FPDFText_GetMatrix, boolean, HANDLE, number, ADDRESS),
-        direct(raw.FPDFText_GetFontSize, ctypes.c_double, HANDLE, number),
-        direct(raw.FPDFText_GetCharIndexFromTextIndex, number, HANDLE, number),
-        direct(raw.FPDFText_HasUnicodeMapError, number, HANDLE, number),
-    )
-
-
-def _glyphs(textpage: Any, content: str, first: int, *, exact: bool) -> list[tuple[str, float, float]]:
-    """Return each character of a line with its left and right in points, on the upright page.
-
-    Args:
-        textpage: handle of the page's text.
-        content: text of the line.
-        first: index of its first character.
-        exact: as for `_measure`.
-    """
-    from pypdfium2 import raw
-
-    box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
-    box_at, text = ctypes.addressof(box), handle(textpage)
-    char_box, char_matrix, _, translated, _ = _text_calls()
-    char_matrix(text, first, ctypes.addressof(matrix))
-    turned = _quarter_turns(matrix.a, matrix.b)
-    glyphs = []
-    for place, character in enumerate(content, start=first):
-        index = place if exact else max(0, translated(text, place))
-        char_box(text, index, box_at)
-        left, _, right, _ = _upright(turned, box.left, box.bottom, box.right, box.top)
-        glyphs.append((character, left, right))
-    return glyphs
+        page_text.close()
 
 
 def _in_reading_order(line: Line, characters: list[tuple[str, float, float]], page_is_rtl: bool) -> Line:
@@ -265,24 +173,6 @@ def _without_spacing(line: Line, characters: list[tuple[str, float, float]]) -> 
         return letter_spacing.joined(letters, line.size) or run[0]
 
     return replace(line, text=letter_spacing.SPACED.sub(words, line.text))
-
-
-def _quarter_turns(along: float, across: float) -> int:
-    """Return the number of clockwise quarter turns of the page that make text of this direction upright."""
-    if abs(along) >= abs(across):
-        return 0 if along >= 0 else 2
-    return 1 if across > 0 else 3
-
-
-def _upright(turned: int, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
-    """Convert a box to the coordinates of the page after a number of clockwise quarter turns."""
-    if turned == 1:
-        return bottom, -right, top, -left
-    if turned == 2:
-        return -right, -top, -left, -bottom
-    if turned == 3:
-        return -top, left, -bottom, right
-    return left, bottom, right, top
 
 
 def lacks_text(page: Any, lines: list[Line]) -> bool:

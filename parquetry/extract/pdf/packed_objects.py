@@ -7,6 +7,7 @@ was most of the time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -15,7 +16,7 @@ from pypdf import PdfReader
 from pypdf.errors import PdfStreamError
 from pypdf.generic import IndirectObject, NumberObject, read_object
 
-from parquetry.extract.pdf.plain_objects import plain_dictionary
+from parquetry.extract.pdf.plain_objects import plain_dictionary, plain_object
 
 _SPACES = re.compile(rb"[ \t\r\n\f\0]*+")
 _SPELLINGS = {
@@ -27,6 +28,11 @@ _HEADER = re.compile(rb"([0-9]{1,9})[ \r\n]([0-9]{1,5})[ \r\n]obj[ \r\n]*+(?=<<)
 """beginning of a dictionary that is an object of its own"""
 _PIECE = re.compile(rb"[^<>()%]++|(<<)|(>>)|<[0-9A-Fa-f \t\r\n\f]*+>|\((?:[^()\\]++|\\.)*+\)", re.DOTALL)
 """part of a dictionary; by comments, and parentheses within strings, its end would be uncertain"""
+_IN_FILE, _IN_STREAM = 1, 2
+"""kinds of entries of a cross-reference stream; 0 is a free object"""
+_FIELDS = 3
+_WIDEST = 8
+"""bytes of a field"""
 _LONGEST = 10_000
 """bytes of a dictionary that are searched for names"""
 
@@ -44,6 +50,8 @@ class _Packed:
     def place_of(self, number: int) -> int | None:
         """Return the index of the first byte of an object; None if the stream does not have it."""
         place = self.places.get(number)
+        if place is not None and self.data.startswith(b"<", place):
+            return place
         spaces = None if place is None else _SPACES.match(self.data, place)
         return None if spaces is None else spaces.end()
 
@@ -57,7 +65,31 @@ class OneByOneReader(PdfReader):
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._packed: dict[int, _Packed | None] = {}
+        self._entries: tuple[Any, Any] | None = None
+        """widths of the fields of the reference stream that is being read, and the stream"""
         super().__init__(BytesIO(content), strict=False)
+
+    def _sanitize_pdf15_xref_stream_index_pairs(self, index_pairs: Any, entry_sizes: Any, xref_stream: Any) -> Any:
+        self._entries = entry_sizes, xref_stream
+        return super()._sanitize_pdf15_xref_stream_index_pairs(index_pairs, entry_sizes, xref_stream)
+
+    def _read_xref_subsections(self, idx_pairs: Any, get_entry: Any, used_before: Any) -> None:
+        """Read the places of objects like pypdf, which reads each field of each by itself."""
+        pairs = list(self._pairs(idx_pairs))
+        found, self._entries = self._entries, None
+        places = None if found is None else reference_entries(*found, sum(count for _, count in pairs))
+        if places is None:
+            super()._read_xref_subsections(idx_pairs, get_entry, used_before)
+            return
+        packed = self.xref_objStm
+        for start, count in pairs:
+            for number, (kind, second, third) in zip(range(start, start + count), places, strict=False):
+                if kind == _IN_FILE:
+                    known = self.xref.setdefault(third, {})
+                    if number not in known and number not in packed:
+                        known[number] = second
+                elif kind == _IN_STREAM and number not in packed and number not in self.xref.get(0, ()):
+                    packed[number] = (second, third)
 
     def lacks(self, reference: Any, name: str) -> bool:
         """True if a name is certainly not in a dictionary; tells without parsing it.
@@ -92,20 +124,32 @@ class OneByOneReader(PdfReader):
         return header.end() if header and (int(header[1]), int(header[2])) == (number, generation) else None
 
     def get_object(self, indirect_reference: int | IndirectObject) -> Any:
-        """Return an object as pypdf does, faster for plain dictionaries."""
+        """Return an object as pypdf does, faster for plain dictionaries and streams."""
         reference = indirect_reference
         if isinstance(reference, int):
             reference = IndirectObject(reference, 0, self)
         key = (reference.generation, reference.idnum)
+        if key in self.resolved_objects:
+            return self.resolved_objects[key]
         locked = self._encryption is not None and not self._encryption.is_decrypted()
-        packed = not reference.generation and reference.idnum in self.xref_objStm
-        if not packed and not locked and key not in self.resolved_objects:
-            place = self._place_in_file(reference)
-            found = None if place is None else plain_dictionary(self._content, place, self)
+        if not locked:
+            found = self._plain_object(reference)
             if found is not None:
                 self.cache_indirect_object(reference.generation, reference.idnum, found)
                 return found
         return super().get_object(reference)
+
+    def _plain_object(self, reference: IndirectObject) -> Any | None:
+        """Return a plain dictionary, or a plain stream of the file itself; None for what pypdf has to read."""
+        if not reference.generation and reference.idnum in self.xref_objStm:
+            packed = self._stream_of(reference.idnum)
+            place = None if packed is None else packed.place_of(reference.idnum)
+            return None if packed is None or place is None else plain_dictionary(packed.data, place, self)
+        place = self._place_in_file(reference)
+        if place is None:
+            return None
+        parse = plain_object if self._encryption is None else plain_dictionary
+        return parse(self._content, place, self)
 
     def forget(self, reference: IndirectObject) -> None:
         """Drop an object, with the unpacked content of a stream, from memory; it is read again when it is asked for."""
@@ -116,14 +160,12 @@ class OneByOneReader(PdfReader):
         place = None if packed is None else packed.place_of(indirect_reference.idnum)
         if packed is None or place is None:
             return super()._get_object_from_stream(indirect_reference)
-        found: Any = plain_dictionary(packed.data, place, self)
-        if found is None:
-            stream = BytesIO(packed.data)
-            stream.seek(place)
-            try:
-                found = read_object(stream, self)
-            except PdfStreamError:
-                return super()._get_object_from_stream(indirect_reference)
+        stream = BytesIO(packed.data)
+        stream.seek(place)
+        try:
+            found = read_object(stream, self)
+        except PdfStreamError:
+            return super()._get_object_from_stream(indirect_reference)
         self.cache_indirect_object(0, indirect_reference.idnum, found)
         return found
 
@@ -151,6 +193,33 @@ def _lacks(data: bytes, place: int, name: str) -> bool:
     return False
 
 
+def reference_entries(widths: Any, stream: Any, count: int) -> Iterator[tuple[int, int, int]] | None:
+    """Return the fields of the first entries of a cross-reference stream; None if pypdf must look at it.
+
+    Args:
+        widths: `/W` of the stream, bytes of each field.
+        stream: with the entries.
+        count: number of entries.
+
+    Source: ISO 32000-1, 7.5.8
+    """
+    if len(widths) != _FIELDS or not all(type(width) is NumberObject and 0 < width <= _WIDEST for width in widths):
+        return None
+    step = sum(widths)
+    data = stream.get_data()[: step * count]
+    if len(data) < step * count or max(data[::step], default=0) > _IN_STREAM or widths[0] != 1:
+        return None
+    columns: list[Iterable[int]] = []
+    first = 0
+    for width in widths:
+        column: Iterable[int] = data[first::step]
+        for place in range(first + 1, first + width):
+            column = [high << 8 | low for high, low in zip(column, data[place::step], strict=True)]
+        columns.append(column)
+        first += width
+    return zip(*columns, strict=True)
+
+
 def _unpacked(stream: Any) -> _Packed | None:
     count, first = stream.get("/N"), stream.get("/First")
     if stream["/Type"] != "/ObjStm" or not isinstance(count, NumberObject) or not isinstance(first, NumberObject):
@@ -165,5 +234,8 @@ def _unpacked(stream: Any) -> _Packed | None:
     if offsets != sorted(set(offsets)) or (offsets and offsets[-1] >= len(data)):
         return None
     places = dict(zip(map(int, numbers[::2]), offsets, strict=True))
-    names = frozenset(name for name, spelling in _SPELLINGS.items() if spelling.search(data))
+    escaped = b"#" in data
+    names = frozenset(
+        name for name, spelling in _SPELLINGS.items() if name.encode() in data or (escaped and spelling.search(data))
+    )
     return _Packed(data, places, names)

@@ -49,7 +49,7 @@ class PdfExtractor:
     """Reads the text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 7
+    version = 8
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 

@@ -98,8 +98,8 @@ class _Search:
         kind, bounds, path, form = calls.kind, calls.bounds, calls.PATH, calls.FORM
         left_at = ctypes.addressof(edges)
         bottom_at, right_at, top_at = left_at + 4, left_at + 8, left_at + 12
-        for item in drawn:
-            found = kind(item)
+        items = list(drawn)
+        for item, found in zip(items, map(kind, items), strict=True):
             if found == path:
                 bounds(item, left_at, bottom_at, right_at, top_at)
                 left, bottom, right, top = edges

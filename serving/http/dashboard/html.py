@@ -12,7 +12,17 @@ from starlette.types import Scope
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.sessions import SESSION_SECONDS, new_visit, visit_of
-from parquetry.serving.http.dashboard.paths import ADD, ADMIN, ASK, DOCUMENTS, ENTRIES, RUNS, SEARCH
+from parquetry.serving.http.dashboard.paths import (
+    ADD,
+    ADMIN,
+    ASK,
+    DOCUMENTS,
+    ENTRIES,
+    MAP,
+    QUALITY,
+    RUNS,
+    SEARCH,
+)
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.serving.web.rendering import render
@@ -118,6 +128,8 @@ def _frame(scope: Scope, resources: Resources, principal: Principal | None, valu
         ("Entries", ENTRIES, principal.may("read")),
         # Runs name documents of everybody.
         ("Runs", RUNS, principal.may("admin") and principal.sees_everything),
+        ("Map", MAP, principal.may("read")),
+        ("Quality", QUALITY, principal.may("read")),
         ("Admin", ADMIN, principal.may("admin") and principal.sees_everything),
     )
     path: str = scope["path"]

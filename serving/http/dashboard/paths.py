@@ -10,6 +10,8 @@ DOCUMENTS = "/documents"
 ADD = "/add"
 ENTRIES = "/entries"
 RUNS = "/runs"
+QUALITY = "/quality"
+MAP = "/map"
 ADMIN = "/admin"
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 PATHS = (
@@ -20,6 +22,8 @@ PATHS = (
     ADD,
     ENTRIES,
     RUNS,
+    QUALITY,
+    MAP,
     ADMIN,
     SIGN_IN,
     SIGN_OUT,

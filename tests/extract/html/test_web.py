@@ -205,3 +205,11 @@ def test_any_soup_of_tags_is_read_and_its_positions_are_exact(pieces: list[str],
     assert "start" in extraction.text
     for heading in extraction.headings:
         assert extraction.text[heading.start :].startswith(f"## {heading.title}")
+
+
+@pytest.mark.parametrize(
+    "declared", ["Untitled Document", "- no title specified", "Microsoft Word - crane.doc", "crane_v3.docx"]
+)
+def test_a_title_that_a_program_wrote_gives_way_to_the_first_heading(declared: str) -> None:
+    body = f"<h1>Crane manual</h1><p>{'Oil the bearings. ' * 30}</p>"
+    assert read(f"<html><head><title>{declared}</title></head><body>{body}</body></html>").title == "Crane manual"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
+from pypdfium2 import PdfDocument
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import ocr
 from parquetry.extract.layout import HYPHEN_MARK, Line, join_divided, join_raised, paragraphs, words_of
-from parquetry.extract.pdf import engine as pdf_engine
 from parquetry.extract.pdf.reader import PdfExtractor
+from parquetry.extract.pdf.text_page import TextPage, quarter_turns, upright
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 from tests.files.pdf_writer import black_box, encrypted, line, lines, scanned, with_filled_field, write_pdf
@@ -66,6 +68,12 @@ def test_document_information_becomes_title_and_metadata():
 def test_a_title_that_says_nothing_gives_way_to_the_largest_type_on_the_first_page(declared: str):
     page = line(72, 760, "Rules for the harbour", 20) + lines(72, 700, BODY)
     assert extract(write_pdf([page], information={"Title": declared})).title == "Rules for the harbour"
+
+
+@pytest.mark.parametrize("contents", ["Contents", "Table of contents:", "Inhaltsverzeichnis"])
+def test_the_heading_of_a_list_of_contents_is_no_title_however_large_it_is(contents: str):
+    page = line(72, 760, contents, 28) + line(72, 720, "Rules for the harbour", 20) + lines(72, 680, BODY)
+    assert extract(write_pdf([page])).title == "Rules for the harbour"
 
 
 def test_a_wider_gap_and_an_indented_first_line_start_paragraphs():
@@ -303,8 +311,18 @@ def test_a_divided_word_is_joined_across_its_lines():
     assert paragraphs([first, Line("tant", 72, 90, 688, 698, 10)]) == f"impor{HYPHEN_MARK}tant"
 
 
+@pytest.mark.parametrize("content", [b"", line(72, 700, "cut-"), line(72, 700, "") + line(72, 680, "\x01 a \xad")])
+def test_the_text_of_a_page_is_the_one_that_pypdfium2_reads(content: bytes):
+    """It is read without pypdfium2, whose buffer fits a text at whose ends characters are missing."""
+    with closing(PdfDocument(write_pdf([content]))) as document:
+        page = document[0]
+        expected, found = page.get_textpage(), TextPage(page)
+        assert found.text == expected.get_text_range()
+        found.close()
+
+
 def test_positions_of_turned_text_are_those_of_the_upright_page():
-    turns = [pdf_engine._quarter_turns(*direction) for direction in [(1, 0), (0, 1), (-1, 0), (0, -1)]]
+    turns = [quarter_turns(*direction) for direction in [(1, 0), (0, 1), (-1, 0), (0, -1)]]
     assert turns == [0, 1, 2, 3]
-    boxes = [pdf_engine._upright(turn, 10, 20, 30, 40) for turn in turns]
+    boxes = [upright(turn, 10, 20, 30, 40) for turn in turns]
     assert boxes == [(10, 20, 30, 40), (20, -30, 40, -10), (-30, -40, -10, -20), (-40, 10, -20, 30)]

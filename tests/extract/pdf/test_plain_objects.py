@@ -12,7 +12,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 from pypdf.generic import IndirectObject, read_object
 
-from parquetry.extract.pdf.plain_objects import plain_dictionary
+from parquetry.extract.pdf.plain_objects import plain_dictionary, plain_object
 from tests.files.pdf_writer import write_pdf
 
 READER = PdfReader(BytesIO(write_pdf([b""])))
@@ -80,3 +80,34 @@ def test_the_dictionary_of_a_page_is_parsed_by_tokens():
 )
 def test_what_is_no_plain_dictionary_is_left_to_pypdf(data: bytes):
     assert plain_dictionary(data, 0, READER) is None
+
+
+_LENGTHS = st.sampled_from(["/Length 5", "/Length 4", "/Length 99", "/Length -1", "/Length 12 0 R", "/Length 5.0", ""])
+_FILTERS = st.sampled_from(["", "/Filter /FlateDecode", "/Filter [/A /B]"])
+_STARTS = st.sampled_from(["\nstream\n", " stream\r\n", "stream\r", "\nstream \n", "\nstrea\n", "\0stream\n"])
+_CONTENTS = st.sampled_from(["12345", "1234\n", "", "12345678"])
+_ENDS = st.sampled_from(["\nendstream\nendobj\n", "endstream endobj", "\r\nendstrea", "\n% note\nendstream", "\n"])
+
+
+@given(st.tuples(_LENGTHS, _FILTERS, _STARTS, _CONTENTS, _ENDS))
+def test_a_stream_read_at_once_is_the_one_that_pypdf_reads(parts: tuple[str, str, str, str, str]):
+    length, filters, start, content, end = parts
+    data = f"<<{length}{filters}>>{start}{content}{end}".encode("latin-1")
+    found = plain_object(data, 0, READER)
+    if found is not None:
+        expected = read_object(BytesIO(data), READER)
+        assert with_types(found) == with_types(expected)
+        assert getattr(found, "_data", None) == getattr(expected, "_data", None)
+
+
+def test_a_stream_whose_length_is_right_is_read_at_once():
+    data = b"<< /Filter /FlateDecode /Length 5 >>\nstream\n12345\nendstream\nendobj"
+    found = plain_object(data, 0, READER)
+    assert found is not None
+    assert found._data == b"12345"
+
+
+def test_an_array_of_whole_numbers_has_no_longer_numbers_than_others():
+    """pypdf decides what becomes of a number of more digits than an index may have."""
+    assert plain_dictionary(b"<< /W [1 20 300] >>", 0, READER) == {"/W": [1, 20, 300]}
+    assert plain_dictionary(b"<< /W [1 1234567890123456] >>", 0, READER) is None

@@ -7,6 +7,8 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 from pypdf.generic import IndirectObject
@@ -153,3 +155,38 @@ def outcome(opened: Callable[[], PdfReader]) -> object:
 def test_an_object_stream_that_is_not_as_it_should_be_is_left_to_pypdf(wrong: dict[str, Any]):
     content = packed({13: LINK}, **wrong)
     assert outcome(lambda: OneByOneReader(content)) == outcome(lambda: PdfReader(BytesIO(content), strict=False))
+
+
+_HEADERS = b"%PDF-1.7\n" + b"1 0 obj\n" * 40
+_ENTRY = st.tuples(st.sampled_from([0, 1, 1, 2, 2]), st.sampled_from(range(9, len(_HEADERS), 8)), st.integers(0, 1))
+
+
+@given(
+    st.lists(st.lists(_ENTRY, min_size=2, max_size=6), min_size=2, max_size=3),
+    st.sampled_from([(1, 2, 1), (1, 2, 1), (1, 4, 2), (1, 2, 0), (0, 2, 1), (2, 2, 1), (1, 2, 1, 1)]),
+    st.integers(0, 2),
+    st.sampled_from([0, 0, 0, -1, 2]),
+    st.sampled_from([None, None, 3]),
+)
+def test_the_places_of_objects_are_those_that_pypdf_reads(
+    sections: list[list[tuple[int, int, int]]], widths: tuple[int, ...], overlap: int, missing: int, unknown: int | None
+):
+    """Free objects, numbers that occur twice, other widths, unknown kinds, and fewer or more entries than there are."""
+    entries = [entry for section in sections for entry in section]
+    if unknown is not None:
+        entries[1] = (unknown, 7, 0)
+    data = b"".join(
+        (number % 256**width if width else 0).to_bytes(width, "big")
+        for entry in entries
+        for number, width in zip((*entry, 0), widths, strict=False)
+    )
+    pairs: list[int] = []
+    for section in sections:
+        start = 0 if not pairs else max(0, pairs[-2] + pairs[-1] - overlap)
+        pairs += [start, max(0, len(section) + missing)]
+    text = data.decode("latin-1")
+    written = f"/Type /XRef /Size 99 /Index [{' '.join(map(str, pairs))}] /W [{' '.join(map(str, widths))}]"
+    content = _HEADERS + b"1 0 obj\n%b\nendobj\nstartxref\n%d\n%%%%EOF\n" % (stream(text, written), len(_HEADERS))
+    with_pypdf, one_by_one = PdfReader(BytesIO(content)), OneByOneReader(content)
+    assert one_by_one.xref == with_pypdf.xref
+    assert one_by_one.xref_objStm == with_pypdf.xref_objStm

@@ -165,7 +165,7 @@ def test_files_that_give_way_while_a_conflict_is_looked_into_are_read_from_where
 
 
 def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it_went(place, monkeypatch, capsys):
-    from parquetry.storage.lake.current import Stored
+    from parquetry.storage.lake.stored import Stored
 
     real, done = Stored.vectors, []
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from parquetry.flows.pipelines.maintenance import report_json, run_maintenance
+from parquetry.storage.analysis.analyze import analyze
+from parquetry.storage.analysis.folder import newest_analysis
 
 pytestmark = pytest.mark.slow
 
@@ -44,3 +46,17 @@ def test_corpus_with_as_many_files_as_named_is_compacted_once(workshop):
     assert workshop.rows() == rows
     assert run_maintenance(workshop.settings, least=2).is_idle
     assert workshop.refresh().documents.unchanged == 2
+
+
+def test_analysis_that_was_asked_for_once_is_kept_up_to_date(workshop):
+    workshop.write("oak.md", "The oak is dried.")
+    workshop.refresh()
+    assert run_maintenance(workshop.settings).analyzed is None
+    analyze(workshop.lake.snapshot(), workshop.settings.search)
+    assert run_maintenance(workshop.settings).is_idle
+    workshop.write("elm.md", "The elm is sawn.")
+    version = workshop.refresh().version
+    report = run_maintenance(workshop.settings)
+    assert (report.analyzed, report.is_idle) == (version, False)
+    assert f"analyzed version {version}" in report.summary()
+    assert newest_analysis(workshop.lake.layout, workshop.settings.search).version == version

@@ -50,6 +50,21 @@ def test_plan_tells_what_is_new_and_that_no_price_is_known(shelf):
     assert not (shelf.root / "corpus").exists()
 
 
+def test_plan_names_the_price_that_it_counts_with_and_its_day(tmp_path, shelf):
+    with (tmp_path / "parquetry.toml").open("a") as settings:
+        settings.write(
+            '[[llm.prices]]\nmodel = "m"\nusd_per_million_input_tokens = 1000\n'
+            "usd_per_million_output_tokens = 2000\nas_of = 2026-07-03\n"
+        )
+    done = run("plan", str(shelf.folder), "--user", "ada")
+    assert "Price of m: $1000 per million tokens read, $2000 written, 2026-07-03." in done.stdout
+    estimate = json.loads(run("plan", str(shelf.folder), "--user", "ada", "--json").stdout)["estimate"]
+    assert (estimate["price"]["model"], estimate["price"]["as_of"]) == ("m", "2026-07-03")
+    expected = (estimate["input_tokens"] * 1000 + estimate["output_tokens"] * 2000) / 1e6
+    assert estimate["cost_usd"] == pytest.approx(expected)
+    assert estimate["cost_usd"] > 1
+
+
 def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
     options = ("--direct", "--user", "ada", "--org", "acme", "--max-visibility", "organization")
     done = run("refresh", str(shelf.folder), *options)

@@ -1,8 +1,13 @@
 """The dashboard in a real browser: what scripts add, what the keyboard reaches, and an audit of accessibility."""
 
+import base64
+import struct
+
 import pytest
 
 from parquetry.settings.sections import parse_settings
+from parquetry.storage.analysis.analyze import analyze
+from parquetry.storage.lake.lake import Lake
 from tests.documentation import ROOT
 from tests.servers.browser import chromium
 from tests.servers.http_app import working_app
@@ -11,6 +16,13 @@ from tests.serving.web.conftest import HOSTILE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def analyzed(house):
+    """Analyze the corpus as it is now."""
+    settings = house.app.resources.settings
+    return analyze(Lake(settings.corpus.root).snapshot(), settings.search, again=True)
 
 
 @pytest.fixture
@@ -124,11 +136,70 @@ def test_token_is_asked_for_and_leads_to_the_page(open_page, tmp_path_factory, h
         page.wait_for_url("**/sign-in")
 
 
+def test_map_names_what_is_under_the_pointer_and_lists_an_area(open_page, analyzed):
+    page = open_page("/map")
+    page.get_by_text("3 documents. Point at one").wait_for()
+    assert page.locator("#map-legend li").count() == 1
+    page.locator("#map-colour").select_option("type")
+    assert page.locator("#map-legend li").all_inner_texts() == ["Markdown", "Text"]
+    told = page.evaluate("fetch('/map/points').then((answer) => answer.json())")
+    x, y = struct.unpack_from("<HH", base64.b64decode(told["points"]))
+    box = page.locator("#map").bounding_box()
+    inner = (box["width"] - 48, box["height"] - 48)
+    across, down = box["x"] + 24 + x / 65535 * inner[0], box["y"] + 24 + y / 65535 * inner[1]
+    page.mouse.move(across, down)
+    page.locator("#map-card strong").wait_for()
+    name = page.locator("#map-card strong").inner_text()
+    page.mouse.click(across, down)
+    page.wait_for_url("**/documents/*-*")
+    assert page.get_by_role("heading", name=name, exact=True).is_visible()
+    page.goto(page.url.partition("/documents")[0] + "/map")
+    page.get_by_text("3 documents. Point at one").wait_for()
+    page.get_by_role("button", name="Select an area").click()
+    page.mouse.move(across - 20, down - 20)
+    page.mouse.down()
+    page.mouse.move(across + 20, down + 20, steps=3)
+    page.mouse.up()
+    page.get_by_role("heading", name="1 document in the area").wait_for()
+    assert page.locator("#chosen").get_by_role("link", name=name, exact=True).count() == 1
+
+
+def test_map_is_moved_and_listed_by_keyboard(open_page, analyzed):
+    page = open_page("/map")
+    page.get_by_text("3 documents. Point at one").wait_for()
+    page.locator("#map").focus()
+    for key in ("+", "+", "ArrowLeft", "-", "-", "-", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="3 documents in the area").wait_for()
+
+
+def test_points_that_cannot_be_loaded_are_told(open_page, analyzed):
+    page = open_page("/search")
+    page.route("**/map/points", lambda route: route.abort())
+    page.goto(page.url.replace("/search", "/map"))
+    page.get_by_text("The points of the map cannot be loaded").wait_for()
+    assert [each for each in open_page.told if "net::ERR_FAILED" not in each] == []
+    open_page.told.clear()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_audit_of_accessibility_finds_nothing_serious_and_nothing_is_wider_than_the_screen(open_page, width, scheme):
+def test_audit_of_accessibility_finds_nothing_serious_and_nothing_is_wider_than_the_screen(
+    open_page, analyzed, width, scheme
+):
     page = open_page("/", width=width, scheme=scheme)
     link = "/documents?q=leave"
-    for path in ("/", "/search?q=holiday", link, "/add", "/sign-in"):
+    for path in (
+        "/",
+        "/search?q=holiday",
+        link,
+        "/add",
+        "/map?cluster=0",
+        "/quality?list=duplicates",
+        "/admin",
+        "/admin/audit",
+        "/admin/settings",
+        "/sign-in",
+    ):
         page.goto(page.url.partition("/")[0] + "//" + page.url.split("/")[2] + path)
         audited(page, width)
     page.goto(page.url.rpartition("/")[0] + link)

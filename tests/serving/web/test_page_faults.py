@@ -9,6 +9,7 @@ from parquetry.serving.http.dashboard.paths import PATHS
 from parquetry.serving.web.assets import PREFIX
 from parquetry.serving.web.form_tokens import form_token
 from parquetry.settings.sections import parse_settings
+from parquetry.storage.analysis.analyze import analyze
 from parquetry.storage.database import tuples
 from parquetry.storage.lake.lake import Lake
 from tests.servers.http_app import running_app
@@ -39,6 +40,10 @@ PAGES = {
     "GET /entries/reviews": "/entries/reviews",
     "GET /entries/decisions/{decision_id}/undo": "/entries/decisions/DECISION/undo",
     "GET /admin": "/admin",
+    "GET /quality": "/quality?list=duplicates",
+    "GET /map": "/map?area=0,0,1,1",
+    "GET /map/points": "/map/points",
+    "GET /map/documents/{document_id}": "/map/documents/DOCUMENT",
     "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
 FORMS = {
@@ -52,6 +57,7 @@ FORMS = {
     "POST /runs/versions/{version}/restore": ("/runs/versions/1/restore", {}, None),
     "POST /entries/learn": ("/entries/learn", {"review": "1"}, None),
     "POST /entries/decisions/{decision_id}/undo": ("/entries/decisions/DECISION/undo", {}, None),
+    "POST /quality/analyze": ("/quality/analyze", {}, None),
     "POST /admin/tokens": ("/admin/tokens", {"name": "ash", "right-read": "1", "expires": "90d"}, None),
     "POST /admin/tokens/{token_id}/revoke": ("/admin/tokens/ID/revoke", {}, None),
     "POST /sign-in": ("/sign-in", {"token": "TOKEN"}, None),
@@ -84,6 +90,7 @@ def app(tmp_path_factory):
     workshop.write("bad.docx", b"PK\x03\x04 no document")
     run = workshop.refresh().run_id
     Notebook(SimpleNamespace(lake=Lake(str(workshop.root / "corpus"), create=True))).learn(OAK)
+    analyze(Lake(str(workshop.root / "corpus")).snapshot(), workshop.settings.search)
     # Nothing carries jobs out here, so each deletion can be asked for again.
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
     with running_app(parse_settings(tables, "test")) as app:

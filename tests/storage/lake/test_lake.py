@@ -14,8 +14,9 @@ from parquetry.ids import text_hash
 from parquetry.planning.rows import failure_of
 from parquetry.storage.files.layout import TABLES, layout_of, shard_name
 from parquetry.storage.lake import tables
-from parquetry.storage.lake.current import Stored, current_rows
+from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.stored import Stored
 from tests.records import failed, row
 from tests.storage.shelf import Shelf
 

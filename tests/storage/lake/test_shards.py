@@ -11,8 +11,8 @@ from parquetry import ids
 from parquetry.model import Heading, Part, Quality
 from parquetry.storage.files.layout import layout_of, shard_name
 from parquetry.storage.lake import shards
-from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.shards import StoredText, parse_structure, structure_json, write_chunks
+from parquetry.storage.lake.stored import Stored
 from tests.records import row
 
 

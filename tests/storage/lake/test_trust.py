@@ -14,7 +14,7 @@ from parquetry.errors import DamagedCorpus
 from parquetry.planning.diff import Reindex
 from parquetry.serving.cli.doctor_command import Repair, mend
 from parquetry.storage.lake.checksums import recorded_hashes
-from parquetry.storage.lake.current import Stored
+from parquetry.storage.lake.stored import Stored
 from tests.commits_by_hand import rewrite_commit
 from tests.damage import flip_vector, replace_in_column
 from tests.storage.shelf import EMBEDDER

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from parquetry import ids
 from parquetry.errors import SettingsError, TransientError
 from parquetry.model import BrokenOff
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
@@ -90,7 +91,7 @@ def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_n
     known = unchanged(*rows)
     (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [known])
     assert (listing.unchanged, listing.complete) == (1, True)
-    assert list(known.needing_work(complete=True)) == [rows[1].document_id]
+    assert known.needing_work(complete=True) == {ids.memory_hash(rows[1].path)}
 
 
 def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():

@@ -1,5 +1,7 @@
 """A plan keeps little of a corpus in memory, and is the same as with the whole corpus in memory."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,8 +58,8 @@ class Rows:
     def __init__(self, rows):
         self._rows = rows
 
-    def each(self):
-        return iter(self._rows)
+    def outlines(self, paths=None):
+        return (each for each in self._rows if paths is None or each.path in paths)
 
     def named(self, document_ids):
         wanted = set(document_ids)
@@ -205,6 +207,34 @@ def test_plan_of_a_part_of_a_source_holds_no_row_of_the_rest(lake):
     lake.publish(lake.snapshot(), [row("sub/a.md"), row("b.md", "b")], "run-1")
     found = planned(published_in(lake), [(scope(prefix="sub/"), Place([]))], fingerprints())
     assert [each.path for each in found.known] == ["sub/a.md"]
+
+
+class Counted(CurrentRows):
+    """Current rows that note which of them were read."""
+
+    def outlines(self, paths=None):
+        for each in super().outlines(paths):
+            self.read = [*getattr(self, "read", []), each.path]
+            yield each
+
+
+def test_plan_of_named_documents_reads_no_row_of_the_others(lake):
+    """A service plans one document at a time, in a corpus of any size."""
+    lake.publish(lake.snapshot(), [row(f"{number}.md", str(number), size=50) for number in range(9)], "run-1")
+    items = [item("3.md", "3"), item("4.md", "edited"), item("new.md", "7", size=50), item("other.md", "other", size=7)]
+    named = replace(scope(), paths=frozenset(["3.md", "4.md", "5.md", "new.md", "other.md"]))
+    current = Counted(lake.snapshot(), {"default"})
+    found = planned(current, [(named, Place(items))], fingerprints())
+    assert set(current.read) == {"3.md", "4.md", "5.md"}
+    (plan,) = found.sources
+    assert [(each.reason, (each.item or each.known).path) for each in work(plan)] == [
+        ("content changed", "4.md"),
+        ("same content as 7.md", "new.md"),
+        ("new", "other.md"),
+        ("gone from its source", "5.md"),
+    ]
+    assert plan.unchanged == 1
+    assert [each.assumed for each in found.estimate.sources] == [0]
 
 
 def test_content_of_another_namespace_is_not_taken_over(lake):

@@ -8,7 +8,7 @@ import pytest
 
 from parquetry.errors import StorageError, TransientError
 from parquetry.ids import text_hash
-from parquetry.storage.lake.current import Stored
+from parquetry.storage.lake.stored import Stored
 from parquetry.tasks.documents.vectors import RunVectors
 from tests.storage.shelf import Shelf
 from tests.tasks.documents.scripted import ScriptedEmbedder
