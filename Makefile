@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/parquetry && $(BIN)/parquetry --version >/dev/null 2>&1 && $(BIN)/python -c '$(NEW_ENOUGH)' \
 		&& $(BIN)/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,office,heic,sevenzip,onnx,hub,azure,gcs,serve,map,dask,otel,langchain,llamaindex]'
+	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,office,heic,sevenzip,onnx,hub,azure,gcs,serve,map,dask,ray,otel,langchain,llamaindex]'
 	@$(BIN)/python -c 'import sys; print("$(CURDIR)", sys.version)' > $@
 
 # What one wants to know before a commit: checks, and the tests of every room that take no server and no long series.

@@ -14,6 +14,7 @@ from parquetry.errors import SettingsError
 from parquetry.masking import holds_credentials, masked
 from parquetry.sources.archive.source import ArchivedSource
 from parquetry.sources.base import Place, Source
+from parquetry.sources.secret_options import with_environment
 from parquetry.sources.selection import SelectedSource, Selection
 
 Provider = Callable[[Place], Source]
@@ -55,7 +56,7 @@ def open_place(place: Place) -> Source:
             f"the uri of a source, {masked(place.uri)}, holds credentials, which would be stored and shown; "
             f"{_instead(kind)}"
         )
-    options = dict(place.options)
+    options = with_environment(place.name, place.options)
     # On a local disk the table of contents of an archive is read in place; elsewhere the whole archive is fetched.
     archives = options.pop("archives", kind == "file")
     if not isinstance(archives, bool):
