@@ -9,6 +9,7 @@ from parquetry.serving.http.dashboard import (
     admin_routes,
     ask_routes,
     asset_routes,
+    compare_routes,
     document_routes,
     entry_routes,
     job_routes,
@@ -42,5 +43,6 @@ def add_dashboard(app: FastAPI) -> None:
         admin_routes,
         session_routes,
         asset_routes,
+        compare_routes,
     ):
         app.include_router(routes.router)

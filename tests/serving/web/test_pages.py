@@ -14,7 +14,18 @@ from tests.storage.shelf import Shelf
 
 pytestmark = pytest.mark.slow
 
-VIEWS = ("/", "/search", "/search?q=walnut", "/documents", "/add", "/sign-in", "/documents/none")
+VIEWS = (
+    "/",
+    "/search",
+    "/search?q=walnut",
+    "/search?q=walnut&explain=1",
+    "/search/compare?q=walnut",
+    "/ask",
+    "/documents",
+    "/add",
+    "/sign-in",
+    "/documents/none",
+)
 OWN_PATH = re.compile(r"/static/[\w.-]+")
 
 
