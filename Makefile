@@ -65,7 +65,7 @@ fast: $(STAMP)
 
 # After the other tests, not beside them.
 slow: $(STAMP) $(NODE) | fast
-	$(BIN)/pytest -n 4 --max-worker-restart=0 --dist loadgroup -m slow
+	$(BIN)/pytest -n 4 --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder --processor-seconds -m slow
 
 # Inputs made at random, others each time: `make fuzz SECONDS=36000 FILES=~/Documents` tries changed copies of one's own
 # files, too, all night. What is found is kept in .fuzz; `SEED=n` tries the same once more.

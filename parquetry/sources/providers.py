@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from urllib.parse import urlsplit
 
 from parquetry.errors import SettingsError
@@ -90,8 +92,14 @@ def kind_of(uri: str) -> str:
     return "youtube" if kind in ("http", "https") and (parts.hostname or "") in _YOUTUBE else kind
 
 
+@lru_cache(maxsize=1)
+def _registered(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - where packages are looked for
+    """Return the providers of installed packages; it takes reading what each package registers."""
+    return entry_points(group=ENTRY_POINTS)
+
+
 def _provider(kind: str, name: str) -> Provider:
-    for entry in entry_points(group=ENTRY_POINTS, name=kind):
+    for entry in _registered((*sys.path,)).select(name=kind):
         registered: Provider = entry.load()
         return registered
     place = BUILT_IN.get(kind) or (_OTHERS if _is_of_fsspec(kind) else None)

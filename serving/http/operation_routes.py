@@ -30,6 +30,7 @@ from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
 from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.cancelling import cancel
 from parquetry.serving.service.feedback import Feedback, Judge
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.session_inbox import keep_session
@@ -139,7 +140,7 @@ def _payload(asked: forms.NewJob, caller: Principal, namespace: str | None) -> d
 @router.delete("/jobs/{job_id}")
 def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobItem:
     """Cancel a job: at once if it waits, at the next safe point if it runs."""
-    return job_item(parts.jobs.cancel(job_of(parts, caller, job_id).id))
+    return job_item(cancel(parts, job_of(parts, caller, job_id)))
 
 
 def demand_everything(caller: Principal) -> None:

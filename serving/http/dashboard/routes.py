@@ -11,7 +11,9 @@ from parquetry.serving.http.dashboard import (
     asset_routes,
     compare_routes,
     document_routes,
+    drawing_routes,
     entry_routes,
+    history_routes,
     job_routes,
     map_routes,
     overview_routes,
@@ -19,6 +21,7 @@ from parquetry.serving.http.dashboard import (
     review_routes,
     run_routes,
     search_routes,
+    selected_routes,
     session_routes,
     version_routes,
 )
@@ -31,6 +34,9 @@ def add_dashboard(app: FastAPI) -> None:
         search_routes,
         ask_routes,
         document_routes,
+        drawing_routes,
+        history_routes,
+        selected_routes,
         add_routes,
         # A review is not an entry of that name.
         review_routes,

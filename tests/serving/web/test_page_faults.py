@@ -28,9 +28,11 @@ PAGES = {
     "GET /search/compare": "/search/compare?q=oak&mode2=vector",
     "GET /documents": "/documents",
     "GET /documents/{document_id}": "/documents/DOCUMENT",
+    "GET /documents/{document_id}/history": "/documents/DOCUMENT/history",
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+    "GET /add/states": "/add/states?job=JOB",
     "GET /runs": "/runs",
     "GET /runs/history/{run_id}": "/runs/history/RUN",
     "GET /runs/jobs/{job_id}": "/runs/jobs/PLAN",
@@ -58,8 +60,16 @@ FORMS = {
     "POST /ask": ("/ask", {"question": "oak", "model": "m"}, None),
     "POST /ask/judgement": ("/ask/judgement", {"turns": TURNS, "judge": "a1:good"}, None),
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
+    "POST /add/known": ("/add/known", {"names": '["ash.md"]'}, None),
+    "POST /add/jobs/{job_id}/cancel": ("/add/jobs/JOB/cancel", {}, None),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /documents/selected": ("/documents/selected", {"action": "delete", "id": "DOCUMENT"}, None),
+    "POST /documents/selected/confirmed": (
+        "/documents/selected/confirmed",
+        {"action": "retry", "ids": "DOCUMENT"},
+        None,
+    ),
     "POST /runs/plan": ("/runs/plan", {"run": "refresh"}, None),
     "POST /runs/start": ("/runs/start", {"plan": "PLAN"}, None),
     "POST /runs/retry": ("/runs/retry", {"stage": "extract", "reason": "damaged"}, None),
@@ -76,6 +86,9 @@ FORMS = {
 """route -> action of a form, its fields and files"""
 ELSEWHERE = {
     "GET /sign-in": "asks nothing",
+    "POST /documents/{document_id}/sync": "asks another service, then as POST /add/text",
+    "POST /documents/undo": "is done once",
+    "GET /documents/{document_id}/pages/{number}": "answers with an image",
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
     "GET /ask": "reads nothing before a question",
@@ -123,13 +136,14 @@ def _running(tables, run):
         app.resources.jobs.claim({"plan"})
         app.resources.jobs.finish(plan.id, PLAN)
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
-        token, plain = app.resources.tokens.create("root", rights=["admin"])
+        plain = app.resources.tokens.create("root", rights=["admin"])[1]
+        revoked = app.resources.tokens.create("revoked", rights=["read"])[0]
         app.filled = {
             "DOCUMENT": row["document_id"],
             "CHUNK": chunk["chunk_id"],
             "JOB": job.id,
+            "ID": revoked.id,
             "TOKEN": plain,
-            "ID": token.id,
         }
         app.filled |= {"RUN": run, "PLAN": plan.id, "ENTRY": OAK.entry_id, "DECISION": decision}
         yield app
