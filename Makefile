@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/parquetry && $(BIN)/parquetry --version >/dev/null 2>&1 && $(BIN)/python -c '$(NEW_ENOUGH)' \
 		&& $(BIN)/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,office,heic,sevenzip,onnx,hub,azure,gcs,serve,map,dask,otel,langchain,llamaindex]'
+	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,office,heic,sevenzip,onnx,hub,azure,gcs,serve,map,dask,ray,otel,langchain,llamaindex]'
 	@$(BIN)/python -c 'import sys; print("$(CURDIR)", sys.version)' > $@
 
 # What one wants to know before a commit: checks, and the tests of every room that take no server and no long series.
@@ -65,7 +65,7 @@ fast: $(STAMP)
 
 # After the other tests, not beside them.
 slow: $(STAMP) $(NODE) | fast
-	$(BIN)/pytest -n 4 --max-worker-restart=0 --dist loadgroup -m slow
+	$(BIN)/pytest -n 4 --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder --processor-seconds -m slow
 
 # Inputs made at random, others each time: `make fuzz SECONDS=36000 FILES=~/Documents` tries changed copies of one's own
 # files, too, all night. What is found is kept in .fuzz; `SEED=n` tries the same once more.

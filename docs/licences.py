@@ -17,7 +17,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from packaging.requirements import Requirement
 
 ROOT = "parquetry"
-EXTRAS = ("ocr", "office", "heic", "sevenzip", "onnx", "hub", "azure", "gcs", "serve", "dask", "otel")
+EXTRAS = ("ocr", "office", "heic", "sevenzip", "onnx", "hub", "azure", "gcs", "serve", "dask", "ray", "otel")
 _COPYLEFT = re.compile(r"\b[AL]?GPL|\bMPL|\bEPL|\bEUPL|\bCDDL|\bCC-BY-SA|General Public|Mozilla Public|Eclipse Public")
 _CHOICE = re.compile(r"\bOR\b|\bor\b|dual", re.IGNORECASE)
 _TEXTS = {

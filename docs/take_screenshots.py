@@ -1,8 +1,12 @@
-"""Take the pictures of the dashboard again: `make screenshots`, of the example handbook, into `docs/dashboard/`."""
+"""Take the pictures of the dashboard again: `make screenshots`, of the example handbook, into `docs/dashboard/`.
+
+Names of views on the command line take those alone.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -17,16 +21,34 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.servers import session_model  # noqa: E402 - of the checkout, which no package has
+from tests.servers.chat_server import ChatServer  # noqa: E402
+
 FOLDER = ROOT / "docs" / "dashboard"
 QUESTION = "/search?q=Why+does+the+fan+in+bay+4+run+backwards%3F"
 SIZES = ((1280, 900), (390, 844))
 """pixels: a desk, and a phone"""
 _SETTINGS = """[corpus]
 root = "corpus"
+[llm]
+model = "scripted"
+base_url = "{model}"
 [[source]]
 name = "handbook"
 uri = "handbook"
+[[source]]
+name = "chats"
+uri = "chats"
+content = "sessions"
+visibility = "public"
 """
+_SAID = {
+    "monday.json": "public/fact: Staging: the database is reset every Monday at 06:00 UTC.",
+    "tuesday.json": "public/lesson: Fan in bay 4: swap two phases when it runs backwards after maintenance.",
+    "friday.json": "public/fact: Staging: the database is not reset any more.",
+}
+"""file of a chat -> what its user says, as the scripted model reads it"""
 _PROGRAM = [sys.executable, "-m", "parquetry.serving.cli.main"]
 
 
@@ -50,7 +72,7 @@ def views(client: httpx.Client) -> dict[str, str]:
 
 def _runs(client: httpx.Client) -> dict[str, str]:
     """Return the views of runs, versions and entries."""
-    listed = client.get("/runs").text
+    listed = client.get("/runs", params={"kind": "refresh"}).text
     run = re.search(r'"(/runs/history/[^"]+)"', listed)
     entry = re.search(r'"(/entries/[0-9a-f-]{36})"', client.get("/entries", params={"standing": "contradicted"}).text)
     if run is None or entry is None:
@@ -81,15 +103,24 @@ def take(browser: Browser, url: str, name: str, path: str) -> None:
 
 
 def main() -> None:
-    """Publish the handbook in a temporary folder, serve it, and take its pictures."""
+    """Publish the handbook and some chats in a temporary folder, serve it, and take its pictures."""
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         shutil.copytree(ROOT / "examples" / "handbook", folder / "handbook")
         (folder / "broken.docx").write_bytes(b"PK\x03\x04 this is no document at all")
         (folder / "broken.docx").rename(folder / "handbook" / "people" / "works-agreement.docx")
-        (folder / "parquetry.toml").write_text(_SETTINGS, "utf-8")
-        subprocess.run([*_PROGRAM, "refresh", "--direct"], cwd=folder, check=True)
+        (folder / "chats").mkdir()
+        for number, (name, said) in enumerate(_SAID.items()):
+            message = {"role": "user", "content": said, "created_at": 1_767_225_600 + 86_400 * number}
+            (folder / "chats" / name).write_text(json.dumps({"messages": [message]}), "utf-8")
+        with ChatServer(session_model.answer) as model:
+            (folder / "parquetry.toml").write_text(_SETTINGS.format(model=model.url), "utf-8")
+            subprocess.run([*_PROGRAM, "refresh", "--direct"], cwd=folder, check=True)
+            subprocess.run([*_PROGRAM, "sessions", "refresh", "--direct"], cwd=folder, check=True)
+        # The model is gone: pages say what to set for one.
+        settings = _SETTINGS.partition("[llm]")[0] + "[[source]]" + _SETTINGS.partition("[[source]]")[2]
+        (folder / "parquetry.toml").write_text(settings, "utf-8")
         service = subprocess.Popen(
             [*_PROGRAM, "serve", "--port", "0"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -102,6 +133,8 @@ def main() -> None:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
                 for name, path in shown.items():
+                    if sys.argv[1:] and name not in sys.argv[1:]:
+                        continue
                     take(browser, url, name, path)
                 browser.close()
         finally:

@@ -68,6 +68,8 @@ class Submission:
     """UTC, when it was handed in first"""
     chunk_size: ChunkSize | None = None
     """None for the size in the settings"""
+    describe: bool | None = None
+    """True to have a picture described by the language model; None for the choice of the settings"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,11 @@ class Item:
     def chunk_size(self) -> ChunkSize | None:
         """Size of its chunks; None for the size in the settings."""
         return None if self.submission is None else self.submission.chunk_size
+
+    @property
+    def describe(self) -> bool | None:
+        """True to have a picture described; None for the choice of the settings."""
+        return None if self.submission is None else self.submission.describe
 
 
 @dataclass(frozen=True, slots=True)

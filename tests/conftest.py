@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from parquetry import known_secrets
 from parquetry.llm import reply_forms
 from parquetry.llm.rate_limit import rate_limit_of
+from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
@@ -23,6 +25,15 @@ from tests.workshop import Workshop
 # A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processor-seconds", action="store_true", help="tell the processor time of each file of tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.processor_seconds:
+        config.pluginmanager.register(ProcessorReport())
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +62,27 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         pytest.fail(f"the test left the process in {folder}")
 
 
+SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
+"""fixtures that start a server"""
+SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
+"""server fixtures that a fixture `shelf` starts for its store"""
+SIGNS = re.compile(rf"mark\.slow|{'|'.join(SERVERS)}|\bshelf_of\b|def test_.*\b(?:records|lines)\b")
+"""signs of a slow test in a file: the mark, or a fixture that needs a server"""
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import a file of slow tests where these are left out: every test process imports all files."""
-    if config.option.markexpr != "not slow" or not collection_path.match("test_*.py"):
+    """Do not even import a file without a test of the tier that runs: every test process imports all others."""
+    tier = config.option.markexpr
+    if tier not in ("slow", "not slow") or not collection_path.match("test_*.py"):
         return None
-    return True if "\npytestmark = pytest.mark.slow\n" in collection_path.read_text("utf-8") else None
+    text = collection_path.read_text("utf-8")
+    if tier == "slow":
+        return None if _may_be_slow(text) else True
+    return True if "\npytestmark = pytest.mark.slow\n" in text else None
+
+
+def _may_be_slow(text: str) -> bool:
+    return SIGNS.search(text) is not None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,15 +101,11 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
-"""fixtures that start a server"""
-SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
-"""server fixtures that a fixture `shelf` starts for its store"""
 TOGETHER = 200
 """maximum tests of a module that one process runs to make what they share only once; more take longer than making it"""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run all tests of a server in one test process, so that it starts once, and keep them out of the fast tier.
 
     Tests of a module that share a service or a corpus run in one process, too: of the slow tier, each test would be
@@ -96,6 +119,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(server))
         elif _shares(item) and sharing[_module_of(item)] <= TOGETHER and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(_module_of(item)))
+    for path in {item.path for item in items if item.get_closest_marker("slow")}:
+        if not _may_be_slow(path.read_text("utf-8")):
+            raise pytest.UsageError(
+                f"{path} has slow tests and has to name pytest.mark.slow: the slow tier leaves it out"
+            )
+    if config.option.markexpr == "slow":
+        # Whatever takes long and begins last keeps one process busy when the others have ended.
+        items.sort(key=_seconds_at_most, reverse=True)
+
+
+def _seconds_at_most(item: pytest.Item) -> float:
+    """Return how long a test, or the tests that run in one process with it, may take."""
+    mark = item.get_closest_marker("timeout")
+    if mark is not None:
+        return float(mark.args[0])
+    group = item.get_closest_marker("xdist_group")
+    return 0 if group is None else 600 if group.args[0] in SERVERS else 300
 
 
 def _module_of(item: pytest.Item) -> str:

@@ -24,6 +24,7 @@ from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import excerpt
 from parquetry.net.rate_limiter import host_of
 from parquetry.settings.embedding import EmbeddingSettings
+from parquetry.telemetry.tracing import model_request
 
 if TYPE_CHECKING:
     import openai
@@ -299,10 +300,12 @@ class OpenAIEmbedder:
             self._ledger.begin(reserved, patient=True)
         used = Usage()
         try:
-            reply = post()
-            usage = reply.get("usage") if isinstance(reply, dict) else None
-            counted = usage.get("total_tokens") if isinstance(usage, dict) else None
-            paid = counted if isinstance(counted, int) else sum(map(_estimate, inputs))
+            with model_request("embeddings", self._model) as told:
+                reply = post()
+                usage = reply.get("usage") if isinstance(reply, dict) else None
+                counted = usage.get("total_tokens") if isinstance(usage, dict) else None
+                paid = counted if isinstance(counted, int) else sum(map(_estimate, inputs))
+                told(paid, 0)
             used = Usage(1, paid, 0, paid * price)
         finally:
             if reserved:

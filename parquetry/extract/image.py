@@ -235,6 +235,17 @@ def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, S
         return picture, title, metadata
 
 
+def shown_picture(content: bytes, media_type: str) -> Any:
+    """Return a picture, upright on a plain background; of several pages or frames, the first.
+
+    Raises:
+        BrokenDocument: `damaged`, or `too-many-pixels`.
+    """
+    if media_type not in _FORMATS:
+        raise BrokenDocument("damaged", "it is no picture")
+    return _page(_open(content, media_type)[0], media_type).convert("RGB")
+
+
 def _check_sides(picture: Any) -> None:
     if max(picture.size) > MAX_SIDE:
         raise BrokenDocument("too-many-pixels", f"a side of {max(picture.size)} pixels is longer than {MAX_SIDE:,}")

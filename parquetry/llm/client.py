@@ -26,6 +26,7 @@ from parquetry.llm.reply_forms import CAPS, FORMS, OFFICIAL_CAPS, CapName, Reply
 from parquetry.llm.spending import Ledger, Purpose, Usage
 from parquetry.masking import excerpt, without_known
 from parquetry.settings.llm import LlmSettings
+from parquetry.telemetry.tracing import model_request
 
 if TYPE_CHECKING:
     import openai
@@ -267,8 +268,10 @@ class LanguageModel:
         used = Usage()
         try:
             turn = self._rate_limit.take(expected + ANSWER_TOKENS)
-            reply = _received(self._connected(), self._where, self.model, messages, form, limit)
-            used = self._used(reply, expected)
+            with model_request("chat", self.model) as told:
+                reply = _received(self._connected(), self._where, self.model, messages, form, limit)
+                used = self._used(reply, expected)
+                told(used.input_tokens, used.output_tokens)
             self._rate_limit.correct(turn, used.input_tokens + used.output_tokens)
         finally:
             self.ledger.settle(self._purpose, reserved, used)
@@ -389,8 +392,7 @@ def _answer(reply: Any, where: Endpoint) -> tuple[str, bool]:
         text = ""
     if not isinstance(text, str) or not (text.strip() or is_cut):
         raise TransientError(BAD_REPLY, f"{where.url} sent a reply without text: {excerpt(str(reply), 200)!r}")
-    # Half of a surrogate pair, which JSON can carry, can be neither sent back nor stored. Credentials that the service
-    # repeats are masked.
+    # JSON can carry half of a surrogate pair, which can be neither sent nor stored; a service may repeat credentials.
     return without_known(text.strip().encode("utf-8", "replace").decode("utf-8")), is_cut
 
 

@@ -16,6 +16,7 @@ from parquetry.llm.spending import Usage
 from parquetry.rerank.base import RerankScores, Scores
 from parquetry.rerank.service_replies import Billed, billed, parsed, scaled, scores_of
 from parquetry.settings.rerank import KEY_VARIABLE, RerankSettings
+from parquetry.telemetry.tracing import model_request
 
 if TYPE_CHECKING:
     import openai
@@ -109,9 +110,11 @@ class RerankService:
         def one_try() -> Scores:
             nonlocal usage
             turn = self._rate_limit.take(expected)
-            response = client.post("/rerank", cast_to=httpx2.Response, body=asked)
-            reply = parsed(response.content, url)
-            bill = billed(reply, response.headers, len(texts), expected)
+            with model_request("rerank", self._model) as told:
+                response = client.post("/rerank", cast_to=httpx2.Response, body=asked)
+                reply = parsed(response.content, url)
+                bill = billed(reply, response.headers, len(texts), expected)
+                told(bill.tokens, 0)
             self._rate_limit.correct(turn, bill.tokens)
             usage += Usage(1, bill.tokens, 0, self._cost(bill))
             return scaled(scores_of(reply, len(texts), url), self._settings.scores, url)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from parquetry.settings.base import Section
 
-TaskRunnerName = Literal["threads", "dask", "work-pool"]
+TaskRunnerName = Literal["threads", "dask", "ray", "work-pool"]
 
 
 class RunSettings(Section):
@@ -16,14 +16,15 @@ class RunSettings(Section):
 
     task_runner: TaskRunnerName = Field(
         "threads",
-        description="`threads` of the run's own process; workers of `dask`; or flow runs in a Prefect "
-        "`work-pool`. `refresh.workers` is the number of batches in work at a time.",
+        description="`threads` of the run's own process; workers of `dask` or `ray`; or flow runs in a "
+        "Prefect `work-pool`. `refresh.workers` is the number of batches in work at a time.",
     )
     address: str | None = Field(
         None,
         min_length=1,
         examples=["tls://scheduler:8786"],
-        description="Of Dask's scheduler, for `dask`; default: workers on this machine, for the time of the run.",
+        description="Of Dask's scheduler, for `dask`, or of a cluster of Ray, for `ray`; default: workers on this "
+        "machine, for the time of the run.",
     )
     deployment: str = Field(
         "batches/parquetry",

@@ -67,7 +67,9 @@ def spot_of(uri: str, options: Mapping[str, Any] | None = None) -> Spot:
             reach = options.get("endpoint_url") or _environment("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
         case "abfs":
             parts[0], _, host = parts[0].partition("@")
-            account = options.get("account_name") or _environment("AZURE_STORAGE_ACCOUNT_NAME")
+            # What names the account, not its name: the sources of one account name it in the same way.
+            account = options.get("account_name") or options.get("connection_string")
+            account = account or _environment("AZURE_STORAGE_ACCOUNT_NAME")
             reach = host.partition(".")[0] or account
         case "gs":
             reach = options.get("endpoint_url") or ""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from urllib.parse import urlsplit
 
 from parquetry.errors import SettingsError
 from parquetry.masking import holds_credentials, masked
 from parquetry.sources.archive.source import ArchivedSource
 from parquetry.sources.base import Place, Source
+from parquetry.sources.secret_options import with_environment
 from parquetry.sources.selection import SelectedSource, Selection
 
 Provider = Callable[[Place], Source]
@@ -53,7 +56,7 @@ def open_place(place: Place) -> Source:
             f"the uri of a source, {masked(place.uri)}, holds credentials, which would be stored and shown; "
             f"{_instead(kind)}"
         )
-    options = dict(place.options)
+    options = with_environment(place.name, place.options)
     # On a local disk the table of contents of an archive is read in place; elsewhere the whole archive is fetched.
     archives = options.pop("archives", kind == "file")
     if not isinstance(archives, bool):
@@ -89,8 +92,14 @@ def kind_of(uri: str) -> str:
     return "youtube" if kind in ("http", "https") and (parts.hostname or "") in _YOUTUBE else kind
 
 
+@lru_cache(maxsize=1)
+def _registered(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - where packages are looked for
+    """Return the providers of installed packages; it takes reading what each package registers."""
+    return entry_points(group=ENTRY_POINTS)
+
+
 def _provider(kind: str, name: str) -> Provider:
-    for entry in entry_points(group=ENTRY_POINTS, name=kind):
+    for entry in _registered((*sys.path,)).select(name=kind):
         registered: Provider = entry.load()
         return registered
     place = BUILT_IN.get(kind) or (_OTHERS if _is_of_fsspec(kind) else None)

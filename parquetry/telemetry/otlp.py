@@ -79,6 +79,15 @@ class OtlpSender:
         """Return the context of this thread."""
         return context.get_current()
 
+    @contextmanager
+    def below(self, parent: Context) -> Iterator[None]:
+        """Make a context of another thread that of this one."""
+        token = context.attach(parent)
+        try:
+            yield
+        finally:
+            context.detach(token)
+
     def of_headers(self, headers: Mapping[str, str]) -> Context:
         """Return the context in headers; one that is not valid begins a trace of its own."""
         return TraceContextTextMapPropagator().extract(headers, Context())

@@ -10,11 +10,12 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from parquetry.errors import MissingExtra
+from parquetry.masking import masked
 from parquetry.settings.observability import ObservabilitySettings
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from parquetry.telemetry.otlp import OtlpSender
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 EXTRA = "otel"
 FLUSH_SECONDS = 5.0
@@ -80,6 +84,43 @@ def span(
         return
     with _pipeline.span(name, attributes or {}, parent, kind) as begun:
         yield begun
+
+
+@contextmanager
+def model_request(operation: str, model: str) -> Iterator[Callable[[int, int], None]]:
+    """Record one request to a model as a span.
+
+    Args:
+        operation: embeddings, chat or rerank.
+        model: name of the model.
+
+    Yields:
+        A function that notes the tokens of the request and of the reply.
+    """
+    # The names are OpenTelemetry's own for models: gen_ai.
+    labels = {"gen_ai.operation.name": operation, "gen_ai.request.model": masked(model)} if is_on() else {}
+    with span("parquetry.model.request", labels, kind="client") as begun:
+
+        def used(input_tokens: int, output_tokens: int) -> None:
+            if begun is not None:
+                begun.set_attribute("gen_ai.usage.input_tokens", input_tokens)
+                begun.set_attribute("gen_ai.usage.output_tokens", output_tokens)
+
+        yield used
+
+
+def carried(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function for another thread, whose spans are below the current one of this thread."""
+    parent = current()
+    if parent is None:
+        return function
+
+    def below(*arguments: P.args, **named: P.kwargs) -> R:
+        assert _pipeline is not None  # noqa: S101 - it stays once it is there
+        with _pipeline.below(parent):
+            return function(*arguments, **named)
+
+    return below
 
 
 def batch_attributes(number: int, items: int) -> Mapping[str, Value]:

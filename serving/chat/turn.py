@@ -116,7 +116,13 @@ class ProxyTurn:
 
 
 async def begin_turn(
-    resources: Resources, request: ChatRequest, scope: ChatScope, agent: ChatAgent | None, *, without_tools: bool
+    resources: Resources,
+    request: ChatRequest,
+    scope: ChatScope,
+    agent: ChatAgent | None,
+    *,
+    without_tools: bool,
+    sources: Sources | None = None,
 ) -> ProxyTurn:
     """Search for the question of a request.
 
@@ -126,11 +132,13 @@ async def begin_turn(
         scope: documents that it may use.
         agent: agent that is asked; None for a model.
         without_tools: the model is known to take no tools.
+        sources: where to note what the model is shown; None for new ones, numbered as the agent says.
 
     Raises:
         ParquetryError: the search failed.
     """
-    sources = Sources(numbered=agent is not None and agent.settings.inline_citations)
+    if sources is None:
+        sources = Sources(numbered=agent is not None and agent.settings.inline_citations)
     query, context = question_of(request.messages, resources.settings.upstream.earlier_turns)
     hits: tuple[Hit, ...] = ()
     if query and scope.top_k:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,7 @@ from parquetry.printing import tell
 from parquetry.ranking.evaluation import NDCG_DEPTH, RECALL_DEPTH, Measures, measure
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.service.feedback import FILE, Feedback, FeedbackStore
+from parquetry.serving.service.relevance_judgements import JudgedQuery, relevance_judgements
 from parquetry.serving.state.folder import state_place
 from parquetry.settings.sections import Settings
 from parquetry.storage.search.filters import Filters
@@ -20,22 +22,20 @@ from parquetry.storage.search.searcher import Mode
 
 _MOST = 1_000_000
 """maximum number of judgements"""
-Query = tuple[str, str]
-"""namespace and text"""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedQueries:
     """Queries with a relevant document, and their judgements."""
 
-    judgements: Mapping[Query, Mapping[str, int]]
+    judgements: Mapping[JudgedQuery, Mapping[str, int]]
     """query -> document id -> 1 for relevant, 0 for irrelevant"""
     without: int
     """number of other queries, of which no document of the corpus was found relevant"""
 
 
 def judged_queries(settings: Settings, reader: Reader) -> JudgedQueries:
-    """Return the queries that users judged results of; of several judgements of a document, the last one counts.
+    """Return the queries that users judged results of, as `relevance_judgements` does.
 
     Args:
         settings: settings with the corpus and the state of its service.
@@ -46,19 +46,8 @@ def judged_queries(settings: Settings, reader: Reader) -> JudgedQueries:
         StorageError: the judgements cannot be read.
     """
     state = state_place(settings)
-    judged: list[Feedback] = []
-    if (state / FILE).is_file():
-        store = FeedbackStore(state)
-        try:
-            judged = list(store.list(None, limit=_MOST))
-        finally:
-            store.close()
     there = {row["document_id"] for row in reader.documents()}
-    found: dict[Query, dict[str, int]] = {}
-    for each in reversed(judged):
-        documents = found.setdefault((each.namespace, each.query), {})
-        if each.document_id in there:
-            documents[each.document_id] = int(each.relevant)
+    found = relevance_judgements(all_feedback(state), there)
     usable = {query: documents for query, documents in found.items() if any(documents.values())}
     if not usable:
         raise SettingsError(
@@ -66,6 +55,21 @@ def judged_queries(settings: Settings, reader: Reader) -> JudgedQueries:
             f"{state}); give a DATASET in BEIR format instead"
         )
     return JudgedQueries(usable, len(found) - len(usable))
+
+
+def all_feedback(state: Path) -> list[Feedback]:
+    """Return the judgements of a state folder, in the order in which they were made; none if there is no file.
+
+    Raises:
+        StorageError: they cannot be read.
+    """
+    if not (state / FILE).is_file():
+        return []
+    store = FeedbackStore(state)
+    try:
+        return list(store.list(None, limit=_MOST))[::-1]
+    finally:
+        store.close()
 
 
 def evaluate_feedback(
@@ -88,7 +92,9 @@ def evaluate_feedback(
     return [_measured(name, reader, queries, mode) for mode in modes for name, reader in corpora]
 
 
-def _measured(name: str, reader: Reader, queries: Mapping[Query, Mapping[str, int]], mode: Mode) -> dict[str, Any]:
+def _measured(
+    name: str, reader: Reader, queries: Mapping[JudgedQuery, Mapping[str, int]], mode: Mode
+) -> dict[str, Any]:
     rankings: dict[str, list[str]] = {}
     started = perf_counter()
     for number, (namespace, text) in enumerate(queries):

@@ -29,6 +29,7 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.search.filters import Caller, Filters
 
 if TYPE_CHECKING:
+    from parquetry.settings.sections import Settings
     from parquetry.storage.exchange.formats import Format
     from parquetry.storage.lake.lake import Snapshot
 
@@ -48,6 +49,9 @@ def export(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file of the same name; a database is always replaced.")
     ] = False,
+    feedback: Annotated[
+        bool, typer.Option("--feedback", help="With --format beir: what users judged, as queries and qrels.")
+    ] = False,
     namespace: NamespacesOption = None,
     where: WhereOption = None,
     config: ConfigOption = None,
@@ -63,20 +67,18 @@ def export(
 
     from parquetry.storage.search.export import export_corpus
 
-    caller = caller_of(user, org)
-    if sum((caller is not None, public, everything)) != 1:
-        raise SettingsError(
-            "say on whose behalf to export: --user, --org or both; or --public alone, or --everything alone"
-        )
-    seen_by = None if everything else caller or Caller()
+    seen_by = _seen_by(caller_of(user, org), public=public, everything=everything)
     filters = replace(FilterOptions(namespace=namespace, where=where).filters(), caller=seen_by)
+    if feedback and (form != "beir" or not everything):
+        raise SettingsError("--feedback holds questions of all users; it needs --format beir and --everything")
     settings = settings_for(config, corpus)
     snapshot = Lake(settings.corpus.root).snapshot(version)
     if filters.namespaces:
         with closing(connect_snapshot(snapshot)) as connection:
             check_filters(connection, settings, filters)
     if form != "duckdb":
-        _export_file(snapshot, filters, expanded(str(folder)), form, overwrite=overwrite, as_json=as_json)
+        judged_by = settings if feedback else None
+        _export_file(snapshot, filters, expanded(str(folder)), form, judged_by, overwrite=overwrite, as_json=as_json)
         return
     done = export_corpus(snapshot, filters, expanded(str(folder)), settings.search.language)
     if as_json:
@@ -90,16 +92,38 @@ def export(
     tell(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")
 
 
+def _seen_by(caller: Caller | None, *, public: bool, everything: bool) -> Caller | None:
+    """Return the caller on whose behalf to export; None for all documents."""
+    if sum((caller is not None, public, everything)) != 1:
+        raise SettingsError(
+            "say on whose behalf to export: --user, --org or both; or --public alone, or --everything alone"
+        )
+    return None if everything else caller or Caller()
+
+
 def _export_file(
-    snapshot: Snapshot, filters: Filters, folder: Path, form: Format, *, overwrite: bool, as_json: bool
+    snapshot: Snapshot,
+    filters: Filters,
+    folder: Path,
+    form: Format,
+    judged_by: Settings | None,
+    *,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
-    """Write chunks with their vectors, or documents, for another store."""
+    """Write chunks with their vectors, or documents, for another store; and what users of a service judged."""
+    from parquetry.serving.cli.export_feedback import export_feedback, refuse_existing
     from parquetry.storage.exchange.exporting import export_file
 
+    if judged_by is not None and not overwrite:
+        refuse_existing(folder)
     done = export_file(snapshot, filters, folder, form, overwrite=overwrite)
+    judged = None if judged_by is None else export_feedback(judged_by, folder)
     unit = "documents" if form == "beir" else "chunks"
     if as_json:
         told = {"file": str(done.path), "format": form, "version": done.version, "documents": done.documents}
+        if judged is not None:
+            told |= {"queries": judged.queries, "judgements": judged.judgements}
         print_json({**told, unit: done.rows, "without_vector": done.without_vector, "embedder": done.embedder})
         return
     held = counted(done.documents, "document")
@@ -108,3 +132,6 @@ def _export_file(
     tell(f"Wrote {done.path}: {held}; version {done.version}.")
     if done.without_vector:
         tell(f"{counted(done.without_vector, 'chunk')} without a vector left out.")
+    if judged is not None:
+        about = counted(judged.queries, "query", "queries")
+        tell(f"Wrote {counted(judged.judgements, 'judgement')} of users on the documents of {about}.")

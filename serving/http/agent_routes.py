@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -29,14 +30,11 @@ from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import fetching, in_thread
-from parquetry.serving.service.writing import NewContent, ingest
+from parquetry.serving.service.writing import NewContent, describes, ingest
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(prefix="/api/knowledge", tags=["knowledge"], route_class=JsonRoute)
-_NO_DESCRIPTIONS = (
-    "images were not described: that is set for the whole corpus, by extraction.include_image_descriptions and a model "
-    "in [llm]"
-)
+_NO_DESCRIPTIONS = "images were not described: set model in [llm], and its price if refresh.budget_usd is set"
 DocumentId = Annotated[str, Path(max_length=255)]
 
 
@@ -109,9 +107,11 @@ async def add_document(
     form = await UploadForm.read(request, forms.NewDocument)
     namespace = namespace_in_body(parts, caller, request, form.fields.namespace)
     content = await new_content(form, parts, caller)
+    asked, possible = form.fields.include_image_descriptions, describes(parts.settings)
+    if asked and possible:
+        content = replace(content, describe=True)
     answer = await _added(request, caller, parts, namespace, content, at_once)
-    asked = form.fields.include_image_descriptions
-    if isinstance(answer, JSONResponse) or not asked or parts.settings.extraction.include_image_descriptions:
+    if isinstance(answer, JSONResponse) or not asked or possible:
         return answer
     return {**answer, "warnings": [*answer["warnings"], _NO_DESCRIPTIONS]}
 

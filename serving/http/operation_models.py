@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parquetry.serving.http.agent_models import examples
 from parquetry.serving.jobs.model import Kind, State
-from parquetry.serving.service.feedback import Feedback
+from parquetry.serving.service.feedback import AnswerFeedback, Feedback
 from parquetry.serving.service.request_filters import RequestModel, Text
 
 
@@ -141,6 +141,7 @@ class FeedbackList(BaseModel):
     """Judgements, the newest first."""
 
     feedback: list[Feedback]
+    answers: list[AnswerFeedback] = Field(description="Judgements on answers of the dashboard's chat.")
 
 
 class Ready(BaseModel):

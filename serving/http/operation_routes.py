@@ -18,18 +18,20 @@ from parquetry.serving.http.callers import (
     Parts,
     PublishedParts,
     ReadCaller,
+    SearchCaller,
     WriteCaller,
     namespace_in_body,
     namespace_of,
 )
 from parquetry.serving.http.json_bodies import JsonRoute
+from parquetry.serving.http.judging import demand_judging, result_to_judge
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
-from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import in_thread
-from parquetry.serving.service.feedback import Feedback
+from parquetry.serving.service.cancelling import cancel
+from parquetry.serving.service.feedback import Feedback, Judge
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.session_inbox import keep_session
 from parquetry.serving.service.writing import submit
@@ -138,7 +140,7 @@ def _payload(asked: forms.NewJob, caller: Principal, namespace: str | None) -> d
 @router.delete("/jobs/{job_id}")
 def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobItem:
     """Cancel a job: at once if it waits, at the next safe point if it runs."""
-    return job_item(parts.jobs.cancel(job_of(parts, caller, job_id).id))
+    return job_item(cancel(parts, job_of(parts, caller, job_id)))
 
 
 def demand_everything(caller: Principal) -> None:
@@ -242,25 +244,18 @@ async def add_session(
 def add_feedback(
     request: Request,
     given: forms.NewFeedback,
-    caller: WriteCaller,
+    caller: SearchCaller,
     parts: PublishedParts,
     _: Namespace,
 ) -> Feedback:
-    """Keep a judgement on a result."""
+    """Keep a judgement on a result, in the place of the caller's former one."""
+    demand_judging(parts)
     namespace = namespace_in_body(parts, caller, request, given.namespace)
     with parts.follower.reader() as reader:
-        shown.document(reader, caller, given.document_id, namespace)
+        result = result_to_judge(reader, caller, given.document_id, given.chunk_id, namespace)
         version = reader.snapshot.version
-    return parts.feedback.add(
-        namespace,
-        given.query,
-        given.document_id,
-        relevant=given.relevant,
-        chunk_id=given.chunk_id,
-        comment=given.comment,
-        version=version,
-        user_id=caller.user_id,
-        token_id=caller.token_id,
+    return parts.feedback.judge(
+        Judge.of(caller), given.query, result, relevant=given.relevant, comment=given.comment, version=version
     )
 
 
@@ -270,5 +265,8 @@ def list_feedback(caller: AdminCaller, parts: Parts, limit: Limit = 100, offset:
 
     A token of an organization sees those that were given with it.
     """
-    own = None if caller.caller() is None else (caller.user_id, caller.token_id)
-    return forms.FeedbackList(feedback=list(parts.feedback.list(caller.namespaces, limit, offset, own=own)))
+    own = None if caller.caller() is None else Judge.of(caller)
+    judged = parts.feedback.list(caller.namespaces, limit, offset, own=own)
+    # Of no one namespace.
+    answers = [] if caller.namespaces is not None else parts.feedback.answers(limit, offset, own=own)
+    return forms.FeedbackList(feedback=list(judged), answers=list(answers))

@@ -21,9 +21,25 @@ from parquetry.sources.uploads.store import Damaged
 
 
 async def remove_document(
-    request: Request, parts: Resources, caller: Principal, namespace: str, document_id: str, *, at_once: bool
+    request: Request,
+    parts: Resources,
+    caller: Principal,
+    namespace: str,
+    document_id: str,
+    *,
+    at_once: bool,
+    undo: bool = False,
 ) -> dict[str, Any] | JSONResponse:
     """Remove a document, and its bytes if it was uploaded.
+
+    Args:
+        request: the request.
+        parts: parts of the service.
+        caller: its maker.
+        namespace: namespace of the document.
+        document_id: id of the document.
+        at_once: do not wait for the end.
+        undo: keep for a while what is needed to undo it.
 
     Returns:
         `document_id` and the number of its `chunks`; or the answer 202.
@@ -35,7 +51,8 @@ async def remove_document(
     """
     record = Recorded(request, caller, "knowledge.delete", namespace)
     row, etag = await in_thread(_changeable, parts, caller, namespace, document_id)
-    payload = {"documents": [{"namespace": row["namespace"], "document_id": document_id, "etag": etag}]}
+    named = {"namespace": row["namespace"], "document_id": document_id, "etag": etag, "name": row["filename"]}
+    payload = {"documents": [named], "undo": undo}
     job = await in_thread(submit, parts, caller, "remove", namespace, payload)
     done = await outcome(parts, job, at_once=at_once)
     if isinstance(done, JSONResponse):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from parquetry.errors import RefusedError, SettingsError
@@ -15,6 +16,9 @@ from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
 from parquetry.serving.jobs.model import ASIDE, RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
+from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.serving.jobs.undoing import undo_removal
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.tasks.engine.base import Cancelled
@@ -96,7 +100,9 @@ def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = Fa
 def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcome]:
     """Carry out small writes; one that is refused does not stop the others."""
     try:
-        with context.writes.engine() as engine:
+        with context.writes.engine() as engine, _stopped_if_cancelled(context, jobs, engine):
+            if jobs[0].kind == "reinstate":
+                return {jobs[0].id: undo_removal(context, jobs[0], engine)}
             return publish_writes(context, jobs, engine)
     except (SettingsError, RefusedError):
         if len(jobs) == 1:
@@ -111,6 +117,18 @@ def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcom
     return outcomes
 
 
+@contextmanager
+def _stopped_if_cancelled(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> Iterator[None]:
+    """Stop the run of the block as soon as all of its jobs are cancelled."""
+    stop_if_asked = threading.Thread(target=_watch, args=(context, jobs, engine), daemon=True)
+    stop_if_asked.start()
+    try:
+        yield
+    finally:
+        engine.is_done.set()
+        stop_if_asked.join()
+
+
 def _run(context: JobContext, job: Job) -> JobOutcome:
     if job.kind in ASIDE:
         return carry_out_aside(context, job)
@@ -120,30 +138,31 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
             if context.store.progress(job.id, progress):
                 engine.stop()
 
-        stop_if_asked = threading.Thread(target=_watch, args=(context, job, engine), daemon=True)
-        stop_if_asked.start()
         observer = Progress(keep, shown)
         engine.on_step = observer.step
-        try:
+        with _stopped_if_cancelled(context, [job], engine):
             return carry_out_run(context, job, engine, observer)
-        finally:
-            engine.is_done.set()
-            stop_if_asked.join()
 
 
-def _watch(context: JobContext, job: Job, engine: StoppableEngine) -> None:
-    """Stop a run as soon as its job is cancelled."""
+def _watch(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> None:
     while not engine.is_done.wait(0.25):
-        if context.store.cancel_is_asked(job.id):
+        if all(_can_be_stopped(job) and context.store.cancel_is_asked(job.id) for job in jobs):
             engine.stop()
             return
+
+
+def _can_be_stopped(job: Job) -> bool:
+    """Return True for a run over whole sources, and for a small write of which nothing is left when it is cancelled."""
+    return job.kind in RUNS or can_be_withdrawn(job)
 
 
 def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, JobOutcome]) -> None:
     failed = 0
     for job in jobs:
         outcome = outcomes[job.id]
-        if outcome.failure is None:
+        if outcome.is_cancelled:
+            context.store.cancelled(job.id, "it was taken back after it had been read")
+        elif outcome.failure is None:
             context.store.finish(job.id, outcome.result)
         else:
             failed += 1
@@ -159,8 +178,10 @@ def _put_back(context: JobContext, jobs: Sequence[Job], stopped: Cancelled) -> N
     """Queue the jobs of a stopped run again, unless it was they that were cancelled."""
     work = context.writes if jobs[0].kind in WRITES else context.runs
     asked = {job.id for job in jobs if context.store.cancel_is_asked(job.id) or not work.stopping.is_set()}
-    for job in asked:
-        context.store.cancelled(job, str(stopped))
+    for job in jobs:
+        if job.id in asked:
+            withdraw(context.uploads, SetAside(context.state), job)
+            context.store.cancelled(job.id, str(stopped))
     if left := [job.id for job in jobs if job.id not in asked]:
         context.store.release(left)
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-Kind = Literal["ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore", "plan", "undo", "analyze"]
+Kind = Literal[
+    "ingest", "remove", "clear", "refresh", "reindex", "sessions", "restore", "plan", "undo", "analyze", "reinstate"
+]
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STATES: tuple[State, ...] = get_args(State)
 FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
-WRITES: frozenset[Kind] = frozenset({"ingest", "remove", "clear"})
+WRITES: frozenset[Kind] = frozenset({"ingest", "remove", "clear", "reinstate"})
 """small writes, which do not wait for a run over whole sources"""
 ASIDE: frozenset[Kind] = frozenset({"plan", "undo"})
 """jobs that need no run over whole sources to end before them: they publish nothing, or one decision"""

@@ -13,7 +13,7 @@ from typing import Any
 from parquetry.errors import SettingsError, TransientError
 from parquetry.masking import masked
 from parquetry.serving.jobs.model import FINAL, KINDS, TOGETHER, Job, Kind, State
-from parquetry.serving.jobs.table import COLUMNS, OWNER, SCHEMA, job_of, json_of, now
+from parquetry.serving.jobs.table import COLUMNS, OWNER, REMOVALS, SCHEMA, Removal, job_of, json_of, now
 from parquetry.serving.state.database import StateDatabase
 from parquetry.serving.state.workers import ThisProcess, is_alive
 
@@ -132,6 +132,20 @@ class JobStore:
             where.append(f"namespace IN ({', '.join('?' * len(namespaces))})")
             values = (*values, *namespaces)
         return self._select(f"{' AND '.join(where)} ORDER BY number DESC LIMIT ? OFFSET ?", (*values, limit, offset))
+
+    def removals(self, where: Mapping[str, str | None], since: int, limit: int = 5) -> Sequence[Removal]:
+        """Return the removals that can be undone and were not, the newest first.
+
+        Args:
+            where: values of their owner.
+            since: microseconds since 1970 at which they were done, or later.
+            limit: maximum number.
+        """
+        owned = "".join(f" AND {_owner_column(name)} IS ?" for name in where)
+        rows = self._database.rows(
+            f"{REMOVALS}{owned} ORDER BY finished_at DESC LIMIT ?", (since, *where.values(), limit)
+        )
+        return [Removal(*row) for row in rows]
 
     def wait(self, id: str, seconds: float) -> Job:
         """Return a job as soon as it is final, or as it is after a time.
@@ -337,7 +351,7 @@ def _together(rows: Sequence[tuple[int, Kind, int, str]]) -> list[int]:
         return [first]
     possible: dict[str, list[int]] = {}
     for number, other, tried, owner in rows:
-        if other in ("clear", "restore"):
+        if other in ("clear", "restore", "reinstate"):
             break
         if other in TOGETHER and tried < _ALONE_FROM:
             possible.setdefault(owner, []).append(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,8 +41,29 @@ COLUMNS = (
     "id, kind, namespace, state, payload, user_id, org_id, token_id, result, reason, detail, created_at, started_at, "
     "finished_at, progress, attempts, number"
 )
+REMOVALS = """
+SELECT id, namespace, json_array_length(payload, '$.documents'), json_extract(payload, '$.documents[0].name'),
+    finished_at
+FROM jobs AS removal
+WHERE finished_at >= ? AND kind = 'remove' AND state = 'completed' AND json_extract(payload, '$.undo') AND NOT EXISTS (
+    SELECT 1 FROM jobs AS undo
+    WHERE undo.kind = 'reinstate' AND undo.state <> 'failed' AND json_extract(undo.payload, '$.removal') = removal.id
+)"""
 OWNER = ("user_id", "org_id", "token_id")
 """columns on who asked for a job"""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A removal that can be undone, without the list of its documents."""
+
+    id: str
+    namespace: str | None
+    documents: int
+    name: str | None
+    """of the first document"""
+    finished_at: int
+    """microseconds since 1970"""
 
 
 def job_of(row: Sequence[Any]) -> Job:

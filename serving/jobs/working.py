@@ -25,6 +25,7 @@ from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.execute import lanes_of, stop_all
 from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, ProgressLine, refresh_scopes
 from parquetry.serving.jobs.lines import shown, tell_line
+from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.watching import scopes_to_watch, watched_of
 from parquetry.serving.state.environment import settings_from_environment
@@ -46,6 +47,7 @@ DRAIN = "drain"
 STOP_SECONDS = 8.0
 """seconds for the work in progress to reach a safe point; it can be ended at any other, too"""
 _LOOK_SECONDS = 0.5
+_SWEEP_SECONDS = 60.0
 _WARM = RawDocument(b"# Warm\n\nA text.\n", "warm.md")
 
 
@@ -98,6 +100,7 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
         threading.Thread(target=_keep_fresh, args=(context, scopes), name="fresh", daemon=True).start()
     else:
         threading.Thread(target=_warm, args=(settings,), name="warm", daemon=True).start()
+    threading.Thread(target=_sweep, args=(SetAside(state), stopping), name="sweep", daemon=True).start()
     stopping.wait()
     if not stop_all(context, lanes, STOP_SECONDS):
         tell_line(
@@ -131,6 +134,12 @@ def _hold(lock: FileLock, stopping: threading.Event) -> bool:
             continue
         return True
     return False
+
+
+def _sweep(aside: SetAside, stopping: threading.Event) -> None:
+    """Delete what cannot be undone any more."""
+    while not stopping.wait(_SWEEP_SECONDS):
+        aside.sweep()
 
 
 def _warm(settings: Settings) -> None:

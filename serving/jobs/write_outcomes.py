@@ -33,6 +33,8 @@ class JobOutcome:
 
     result: Mapping[str, Any]
     failure: Failed | None = None
+    is_cancelled: bool = False
+    """True if it was withdrawn after it was done"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class PublishedWrites:
     """those of them that were not"""
     held: Set[Place]
     """uploads that are not published because of the budget"""
+    before: int
+    """version before the first attempt at these jobs"""
 
     def handed_in(self, places: Sequence[Place]) -> JobOutcome:
         """Return the outcome of a job that handed in uploads."""
@@ -65,7 +69,8 @@ class PublishedWrites:
             chunks: their numbers of chunks before.
         """
         removed = [{"document_id": key[1], "chunks": chunks.get(key, 0)} for key in keys]
-        return JobOutcome({"version": self.version, "removed": removed}, self._not_removed(keys))
+        result = {"version": self.version, "version_before": self.before, "removed": removed}
+        return JobOutcome(result, self._not_removed(keys))
 
     def cleared(self, keys: Sequence[Key]) -> JobOutcome:
         """Return the outcome of a job that removed all uploads of an owner."""

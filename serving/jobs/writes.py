@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from parquetry.errors import SettingsError
+from parquetry.errors import BrokenDocument, SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.model import DocumentRow
@@ -15,7 +16,9 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
 from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
@@ -47,6 +50,8 @@ class _Batch:
     """uploads to look at"""
     elsewhere: set[Key] = field(default_factory=set)
     """documents to remove that other sources hold"""
+    before: int = 0
+    """version before the first attempt"""
 
 
 def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> dict[str, JobOutcome]:
@@ -69,22 +74,34 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     for job in jobs:
         _read(context, job, batch)
     known = _rows(context, [key for keys in batch.removed.values() for key in keys])
+    root = context.settings.corpus.root
+    batch.before = Lake(root).snapshot().version if batch.removed and Lake.exists(root) else 0
     _recall(batch)
     for job in jobs:
         _remove_bytes(context, job, batch, known)
     version = _remove_elsewhere(context, batch)
-    report = _refresh(context, batch, engine)
+    report = refresh_uploads(context, batch.places, engine)
     for _ in range(RUNS_AGAIN):
         if report is None or not _is_outdated(context, batch, report):
             break
-        report = _refresh(context, batch, engine)
+        report = refresh_uploads(context, batch.places, engine)
     if report is not None:
         version = report.version
     elif batch.elsewhere:
         bring_index(Lake(context.settings.corpus.root).snapshot(), context.settings.search)
-    context.follow(version)
     written = _written(context, batch, report, version)
-    return {job.id: _outcome(job, batch, written) for job in jobs}
+    withdrawn, version = _withdraw(context, batch, engine, version)
+    context.follow(version)
+    return {job.id: replace(_outcome(job, batch, written), is_cancelled=job.id in withdrawn) for job in jobs}
+
+
+def _withdraw(context: JobContext, batch: _Batch, engine: StoppableEngine, version: int) -> tuple[set[str], int]:
+    """Take back what jobs handed in that were cancelled during the run; return their ids, and the version then."""
+    asked = [job for job in batch.jobs if can_be_withdrawn(job) and context.store.cancel_is_asked(job.id)]
+    aside = SetAside(context.state)
+    places = {place for job in asked for place in withdraw(context.uploads, aside, job)}
+    report = refresh_uploads(context, places, engine)
+    return {job.id for job in asked}, version if report is None else report.version
 
 
 def _read(context: JobContext, job: Job, batch: _Batch) -> None:
@@ -126,6 +143,7 @@ def _is_meant(job: Job, upload: Upload) -> bool:
 def _recall(batch: _Batch) -> None:
     """Take the counts of an earlier attempt, which may have removed documents already."""
     for job in batch.jobs:
+        batch.before = min(batch.before, (job.progress or {}).get("version_before", batch.before))
         for each in (job.progress or {}).get("removing", ()):
             batch.chunks[each["namespace"], each["document_id"]] = each["chunks"]
 
@@ -148,7 +166,7 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
             for space, document in keys
         ]
         # The counts of a removal can be told even if this process ends in the middle of it.
-        context.store.progress(job.id, {"removing": removing})
+        context.store.progress(job.id, {"removing": removing, "version_before": batch.before})
     places = [by_key[key] for key in keys if key in by_key and key not in batch.elsewhere]
     batch.places.update(places)
     again = _handed_in_since(context, job) if places else set()
@@ -157,7 +175,15 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
         upload = _upload(context, place)
         # What was handed in after this job asked for the removal stays.
         if place not in again and (upload is None or asked.get(key_of(place)) in (None, upload.etag)):
+            if upload is not None and job.payload.get("undo"):
+                _set_aside(context, job, upload)
             context.uploads.delete(*place)
+
+
+def _set_aside(context: JobContext, job: Job, upload: Upload) -> None:
+    """Keep an upload for as long as its removal can be undone; one that cannot be read is not worth it."""
+    with suppress(BrokenDocument):
+        SetAside(context.state).keep(job.id, upload, context.uploads.read(upload))
 
 
 def _handed_in_since(context: JobContext, job: Job) -> set[Place]:
@@ -192,11 +218,11 @@ def _remove_elsewhere(context: JobContext, batch: _Batch) -> int:
     return lake.snapshot().version
 
 
-def _refresh(context: JobContext, batch: _Batch, engine: StoppableEngine) -> RunReport | None:
-    """Publish the uploads as they are now; None if there are none to look at."""
-    if not batch.places:
+def refresh_uploads(context: JobContext, places: Collection[Place], engine: StoppableEngine) -> RunReport | None:
+    """Publish uploads as they are now; None if there are none to look at."""
+    if not places:
         return None
-    scopes = tuple(_scopes(context, batch.places))
+    scopes = tuple(_scopes(context, places))
     request = Request(context.settings, scopes=scopes, allow_removals=True)
     return run_refresh(request, engine, Observer())
 
@@ -243,7 +269,7 @@ def _written(context: JobContext, batch: _Batch, report: RunReport | None, versi
             held.add(place)
     # A document that was handed in again is not one that was not removed.
     again = {key_of(place) for place in batch.places if removed and _upload(context, place) is not None}
-    return PublishedWrites(version, report, rows, removed, (removed & rows.keys()) - again, held)
+    return PublishedWrites(version, report, rows, removed, (removed & rows.keys()) - again, held, batch.before)
 
 
 def _outcome(job: Job, batch: _Batch, written: PublishedWrites) -> JobOutcome:

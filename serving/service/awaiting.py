@@ -23,6 +23,8 @@ _THREADS = CapacityLimiter(8)
 """threads of writes; those of searches are others"""
 _PAGES = CapacityLimiter(8)
 """threads that fetch pages and captions, each for up to two minutes"""
+_DRAWINGS = CapacityLimiter(2)
+"""threads that wait for pages and pictures to be drawn, each by a process of its own"""
 _MODELS = CapacityLimiter(16)
 """threads that wait for answers of the language model"""
 
@@ -35,6 +37,11 @@ async def in_thread(function: Any, *arguments: Any) -> Any:
 async def fetching(function: Any, *arguments: Any) -> Any:
     """Run a function that fetches from the web in one of the threads for that: a slow site holds up no write."""
     return await run_sync(function, *arguments, limiter=_PAGES)
+
+
+async def drawing(function: Any, *arguments: Any) -> Any:
+    """Run a function that draws in one of the threads for that, which bound the processes that draw at a time."""
+    return await run_sync(function, *arguments, limiter=_DRAWINGS)
 
 
 async def asking_model(function: Any, *arguments: Any) -> Any:

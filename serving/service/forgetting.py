@@ -9,6 +9,7 @@ from parquetry.serving.access.forgetting import forget_access
 from parquetry.serving.files.forgetting import forget_files
 from parquetry.serving.jobs.reviews import FILE as REVIEWS
 from parquetry.serving.jobs.reviews import ReviewStore
+from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import FILE as JOBS
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FILE as FEEDBACK
@@ -71,5 +72,6 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         kept = ResponseStore(state)
         responses = kept.forget(user_id)
         kept.close()
+    SetAside(state).forget(user_id)
     sessions, files = forget_sessions(state, user_id), forget_files(state, user_id)
     return ForgottenState(access.tokens, access.events, jobs, reviews, feedback, sessions, responses, files)

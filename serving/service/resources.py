@@ -17,6 +17,7 @@ from parquetry.serving.files.store_records import StoreRecords
 from parquetry.serving.files.table import ADDED, FILE, SCHEMA
 from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.service.earlier_versions import EarlierVersions
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
 from parquetry.serving.service.response_store import ResponseStore
@@ -34,6 +35,7 @@ class Resources:
     settings: Settings
     state: Path
     follower: CorpusFollower
+    earlier: EarlierVersions
     tokens: TokenStore
     sessions: SessionStore
     gate: Gate
@@ -76,6 +78,7 @@ class Resources:
             settings,
             state,
             CorpusFollower(settings, announce),
+            EarlierVersions(settings),
             tokens,
             sessions,
             Gate(settings.serve, tokens, sessions, cookie),
@@ -99,6 +102,7 @@ class Resources:
         """Stop following, and close what is open; requests in work have ended."""
         self.record.withdraw()
         self.follower.stop()
+        self.earlier.close()
         self.jobs.close()
         self.reviews.close()
         self.feedback.close()

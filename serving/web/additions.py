@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from parquetry.model import Visibility
@@ -66,6 +66,13 @@ def _told(document: Mapping[str, Any]) -> Addition:
         failure,
         tuple(document["warnings"]),
     )
+
+
+def state_of(job: Job) -> dict[str, Any]:
+    """Return what became of the documents of a job, for scripts."""
+    documents = additions_of(job)
+    step = {"completed": "done", "failed": "done"}.get(job.state, job.state)
+    return {"job": job.id, "step": step, "documents": [asdict(each) for each in documents]}
 
 
 def audiences(principal: Principal) -> list[Audience]:

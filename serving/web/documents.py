@@ -37,6 +37,8 @@ _TYPES: Mapping[str, str] = {
     "application/xml": "XML",
 }
 """names that people use for media types"""
+_WIDEST_GAP = 8
+"""characters between two chunks that are taken for line ends"""
 _SOURCES = {"upload": "Upload", "url": "URL", "youtube": "YouTube"}
 
 
@@ -169,6 +171,52 @@ def segments(text: str, chunks: Sequence[Mapping[str, Any]], chosen: int | None)
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """A page of a document to be drawn beside its text."""
+
+    number: int
+    """1-based"""
+    chunk: int | None
+    """number of the chunk to be outlined"""
+
+
+def drawn_page(chunks: Sequence[Mapping[str, Any]], chosen: int | None) -> DrawnPage:
+    """Return the page on which a chunk begins: the chosen one, else the first. Pure.
+
+    Args:
+        chunks: chunks with `chunk_index` and `page`, by position.
+        chosen: number of the chunk that was asked for.
+    """
+    meant = next((each for each in chunks if each["chunk_index"] == chosen), None)
+    page = (meant or (chunks[0] if chunks else {})).get("page")
+    return DrawnPage(page or 1, None if meant is None else chosen)
+
+
+def text_of_chunks(chunks: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a text that has the texts of some chunks at their spans, and blanks elsewhere. Pure.
+
+    Reading the stored text takes many times longer, because it lies outside the index.
+
+    Args:
+        chunks: chunks with `start`, `end` and `text`, by position.
+
+    Returns:
+        The text; None if a chunk says something else than its span, or the spans leave something out.
+    """
+    pieces: list[str] = []
+    at = 0
+    for each in chunks:
+        start, end, text = each["start"], each["end"], each["text"]
+        if len(text) != end - start or start < 0 or (pieces and start > at + _WIDEST_GAP):
+            return None
+        if start > at:
+            pieces.append("\n" * (start - at))
+        pieces.append(text[max(0, at - start) :])
+        at = max(at, end)
+    return "".join(pieces)
 
 
 def _tint(numbers: Sequence[int]) -> str:

@@ -22,6 +22,7 @@ NAMES: Mapping[str, str] = {
     "ingest": "Added documents",
     "remove": "Removal",
     "clear": "Removal of uploads",
+    "reinstate": "Undoing of a deletion",
 }
 """kind of a job, or of a run -> its name on pages"""
 _STAGES: Mapping[str, str] = {
@@ -127,6 +128,8 @@ def subject_of(job: Job) -> str:
     match job.kind:
         case "restore":
             return f"version {payload.get('version')}{space}"
+        case "remove" | "reinstate":
+            return counted(len(named), "document") if named else "what was deleted"
         case "undo":
             return f"decision {payload.get('decision_id')}"
         case "reindex" | "plan" if payload.get("documents"):

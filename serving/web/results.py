@@ -27,11 +27,27 @@ class SearchForm:
     tag: str | None = None
     since: date | None = None
     until: date | None = None
+    where: str | None = None
+    """condition in SQL"""
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters that are set, as an address has them."""
+        given = {
+            "namespace": self.namespace,
+            "source": self.source,
+            "type": self.media_type,
+            "tag": self.tag,
+            "since": self.since,
+            "until": self.until,
+            "where": self.where,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
 
     @property
     def filtered(self) -> bool:
         """True if a filter is set."""
-        return any((self.namespace, self.source, self.media_type, self.tag, self.since, self.until))
+        return bool(self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,7 @@ class Result:
     """A passage that was found."""
 
     document_id: str
+    chunk_id: str
     chunk_index: int
     """0-based"""
     title: str
@@ -80,6 +97,7 @@ def _result(query: str, hit: Hit, citation: Citation, language: str) -> Result:
     shown = columns(citation.snippet) if citation.header else extract(str(row["text"]), (start, end))
     return Result(
         document_id=row["document_id"],
+        chunk_id=row["chunk_id"],
         chunk_index=row["chunk_index"],
         title=row["title"] or row["filename"] or "Untitled",
         filename=row["filename"] or "",

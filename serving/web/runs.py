@@ -50,7 +50,7 @@ class ListedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowDocument:
+class SlowestDocument:
     """A document that took long."""
 
     id: str
@@ -68,7 +68,7 @@ class RunPage:
     run: ListedRun
     row: Mapping[str, Any]
     bars: Sequence[Bar]
-    slowest: Sequence[SlowDocument]
+    slowest: Sequence[SlowestDocument]
     failures: Sequence[FailedGroup]
     costs: Sequence[Cost]
     paid_usd: float | None
@@ -155,7 +155,7 @@ def run_page(connection: Connection, run_id: str) -> RunPage:
     row, costs = found.row, costs_of_run(found.row)
     longest = max((each["seconds"] for each in found.slowest), default=0.0)
     slowest = [
-        SlowDocument(
+        SlowestDocument(
             each["document_id"],
             name_in(each["uri"] or "an erased document"),
             each["stage"],

@@ -30,6 +30,7 @@ from parquetry.storage.lake.damaged_shards import is_whole
 from parquetry.storage.lake.history import Publish, publishes
 from parquetry.storage.lake.staging import clear_abandoned
 from parquetry.storage.lake.table_files import Listed, TableFiles
+from parquetry.storage.lake.table_state import state_of
 from parquetry.storage.lake.tables import is_table, make_table
 
 if TYPE_CHECKING:
@@ -164,9 +165,9 @@ class Lake:
         make_table(self.layout, "documents")
 
     def _check_version(self) -> None:
-        description = self._table("documents").metadata().description
+        description = state_of(self.layout, "documents").description
         try:
-            version = int(json.loads(description)["parquetry_schema"])
+            version = int(json.loads(description or "")["parquetry_schema"])
         except (TypeError, ValueError, KeyError) as error:
             raise SettingsError(
                 f"{self.layout.root} holds a Delta table `documents` that is not a Parquetry corpus; "
@@ -195,11 +196,10 @@ class Lake:
                 # The state of the tables right after their creation.
                 return Snapshot(self.layout, 0, dict.fromkeys(TABLES, ()))
             # `documents` is opened first: shards are registered before the rows that name them.
-            documents = self._table("documents") if version is None else self._documents(self.version_of(version))
+            number, files = self._documents(version)
             others = [table for table in needed if table != "documents"]
-            listed: dict[Table, Listed] = dict(zip(others, self._each(others, self._files_of), strict=True))
-            listed["documents"] = files_of(documents)
-            return Snapshot(self.layout, documents.version(), TableFiles(listed, self._found_later))
+            found: dict[Table, Listed] = dict(zip(others, self._each(others, self._files_of), strict=True))
+            return Snapshot(self.layout, number, TableFiles({**found, "documents": files}, self._found_later))
 
     def _found_later(self, tables: Sequence[Table]) -> list[Listed]:
         """Return the files of tables that a reader can do without."""
@@ -216,7 +216,7 @@ class Lake:
 
     def _files_of(self, table: Table) -> tuple[str, ...]:
         try:
-            return files_of(self._table(table))
+            return state_of(self.layout, table).files
         except TableNotFoundError:
             if table not in LATER:
                 raise
@@ -238,17 +238,21 @@ class Lake:
         """
         from parquetry.storage.lake.retention import number_of_version
 
-        return number_of_version(self.layout, version, self._table("documents").version())
+        return number_of_version(self.layout, version, state_of(self.layout, "documents").version)
 
-    def _documents(self, version: int) -> DeltaTable:
-        opened = self._table("documents", version)
+    def _documents(self, version: Version | None) -> tuple[int, tuple[str, ...]]:
+        """Return the number of a version of `documents`, and its files."""
+        if version is None:
+            return (newest := state_of(self.layout, "documents")).version, newest.files
+        number = self.version_of(version)
+        files = files_of(self._table("documents", number))
         there = {entry.name for entry in filesystem_at(self.layout.root).entries(self.layout.table("documents"))}
-        if any(file.rpartition("/")[2] not in there for file in files_of(opened)):
+        if any(file.rpartition("/")[2] not in there for file in files):
             raise SettingsError(
-                f"version {version} of corpus {self.layout.root} cannot be read any more: something that it held was "
+                f"version {number} of corpus {self.layout.root} cannot be read any more: something that it held was "
                 "erased since (`parquetry forget`)"
             )
-        return opened
+        return number, files
 
     def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the chunk shards that a crashed run left behind: complete files that no commit names.

@@ -76,6 +76,37 @@ def restore_version(lake: Lake, version: int, stamp: RunStamp, namespace: str | 
     return _rewrite(lake, "restore", decide, stamp, namespace, "all")
 
 
+def restore_documents(lake: Lake, version: int, keys: Set[Key], stamp: RunStamp, namespace: str) -> Rewrite:
+    """Publish documents that were removed as they were in an earlier version; those that are there stay as they are.
+
+    Args:
+        lake: the corpus.
+        version: number of a version that has them.
+        keys: the documents, all of one namespace.
+        stamp: stamp of this run.
+        namespace: the namespace.
+
+    Raises:
+        SettingsError: there is no such version any more.
+        StorageError: their texts no longer exist, or the publish failed; nothing was published.
+    """
+    earlier = by_key(reread(lambda: _rows(lake.snapshot(version), namespace, "documents")))
+    then = {key: row for key, row in earlier.items() if key in keys}
+
+    def decide(snapshot: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
+        lake.version_of(version)
+        there = by_key(current)
+        rows = restore({key: row for key, row in then.items() if key not in there}, {}, stamp)
+        if lost := _without_chunks(snapshot, rows):
+            raise StorageError(
+                f"{len(lost)} documents cannot be brought back, because their chunks are not kept any more: "
+                f"{', '.join(row.path for row in lost[:3])}{', ...' if len(lost) > 3 else ''}"
+            )
+        return rows
+
+    return _rewrite(lake, "restore", decide, stamp, namespace)
+
+
 def remove_documents(
     lake: Lake,
     names: Sequence[str],

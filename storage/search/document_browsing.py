@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -64,7 +64,9 @@ class Facets:
     media_types: tuple[str, ...]
 
 
-def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
+def browse(
+    connection: Connection, asked: Browsing, limit: int, offset: int, total: int | None = None
+) -> tuple[list[dict[str, Any]], int]:
     """Return a page of documents and the number of documents of the whole list.
 
     Args:
@@ -72,6 +74,7 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
         asked: the documents and their order.
         limit: maximum number of documents.
         offset: number of documents before the page.
+        total: number of documents of the whole list, if it is known.
     """
     condition, values = _condition(asked)
     direction = "DESC" if asked.descending else "ASC"
@@ -82,8 +85,50 @@ def browse(connection: Connection, asked: Browsing, limit: int, offset: int) -> 
         f"LIMIT {limit:d} OFFSET {offset:d}",
         values,
     )
+    return page, count_browsed(connection, asked) if total is None else total
+
+
+def count_browsed(connection: Connection, asked: Browsing) -> int:
+    """Return the number of documents of a whole list.
+
+    Args:
+        connection: as in `browse`.
+        asked: as in `browse`; the order makes no difference.
+    """
+    condition, values = _condition(asked)
     ((total,),) = tuples(connection, f"SELECT count(*) FROM published WHERE {condition}", values)
-    return page, int(total)
+    return int(total)
+
+
+def matching_ids(connection: Connection, asked: Browsing, most: int) -> list[str]:
+    """Return the ids of all documents of a list, at most a number of them.
+
+    Args:
+        connection: as in `browse`.
+        asked: the documents and their order.
+        most: maximum number.
+    """
+    condition, values = _condition(asked)
+    found = tuples(connection, f"SELECT document_id FROM published WHERE {condition} LIMIT {most:d}", values)
+    return [str(value) for (value,) in found]
+
+
+def rows_of_ids(connection: Connection, filters: Filters, document_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the documents with some ids that match, by name.
+
+    Args:
+        connection: as in `browse`.
+        filters: as in `summarise`.
+        document_ids: the ids.
+    """
+    condition = permitted(filters)
+    place = len(condition.parameters) + 1
+    return rows(
+        connection,
+        f"SELECT {_COLUMNS}, etag, org_id, user_id FROM published WHERE ({condition.sql}) "
+        f"AND document_id IN (SELECT unnest(${place}::VARCHAR[])) ORDER BY lower(filename), document_id",
+        [*condition.parameters, list(document_ids)],
+    )
 
 
 def _condition(asked: Browsing) -> tuple[str, list[Any]]:

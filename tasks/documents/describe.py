@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from parquetry.llm.client import Completion, LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.settings.llm import LlmSettings
+from parquetry.telemetry.tracing import carried
 
 AT_A_TIME = 4
 """concurrent requests: a model takes seconds for each, and services limit the rate"""
@@ -29,7 +30,7 @@ class Describer:
 
     def start(self, content: bytes, media_type: str) -> Future[Completion]:
         """Request the description of one image; the future raises what `LanguageModel.describe_image` raises."""
-        return self._threads.submit(self._model.describe_image, content, media_type)
+        return self._threads.submit(carried(self._model.describe_image), content, media_type)
 
     def close(self) -> None:
         """Cancel requests that have not been sent."""

@@ -106,8 +106,7 @@ def plan_refresh(
     Raises:
         SettingsError: the place of a source does not exist.
     """
-    models_of = {scope.namespace: models[scope.namespace].fingerprints for scope, _ in scopes}
-    states = [_SourceState(scope, source, models_of[scope.namespace], force, rehash) for scope, source in scopes]
+    states = [_SourceState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes]
     paths = _named_paths(states)
     ratios, sizes = _survey(states, current, paths)
     for state in states:

@@ -195,10 +195,11 @@ def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> F
         filename = with_extension(filename, item.submission.content_type)
     # The type of the content is determined within the limits of the extraction processes.
     document.media_type = by_filename(filename)
-    image = image_type(content, filename) if run.describer is not None else None
-    if run.describer is not None and image in DESCRIBED_PICTURES:
+    describer = run.describer_for(item.describe)
+    image = image_type(content, filename) if describer is not None else None
+    if describer is not None and image in DESCRIBED_PICTURES:
         document.media_type = image
-        document.description = run.describer.start(content, image)
+        document.description = describer.start(content, image)
     return _pool(document, run).prepare(RawDocument(content, filename), document.chunk_size)
 
 

@@ -103,10 +103,16 @@ class DocumentRun(RunContext):
         """
         return with_rest(known, self.ledger, self.unpriced, self.sources)
 
-    @property
-    def describer(self) -> Describer | None:
-        """The image describer, if the settings enable it."""
-        if not self.settings.extraction.include_image_descriptions:
+    def describer_for(self, wanted: bool | None) -> Describer | None:
+        """Return the image describer, if a document or else the settings want it.
+
+        Args:
+            wanted: choice of the document; None for that of the settings.
+
+        Raises:
+            SettingsError: no model can be called.
+        """
+        if not (self.settings.extraction.include_image_descriptions if wanted is None else wanted):
             return None
         with self._lock:
             if self._describer is None:

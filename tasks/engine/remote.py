@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypeVar
 
 from prefect.futures import PrefectFuture
@@ -19,12 +19,13 @@ from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import Orders
 from parquetry.tasks.engine.base import BatchHandler, RemoteBatches
 from parquetry.tasks.engine.gate import PrefectGate
+from parquetry.tasks.engine.ray import ray_workers
 from parquetry.tasks.engine.task_retries import batch_task
 from parquetry.tasks.engine.work_pool import pool_batch
 
 Report = TypeVar("Report")
 Runner = TaskRunner[Any]
-_ENGINES = frozenset({"distributed", "dask"})
+_ENGINES = frozenset({"distributed", "dask", "ray"})
 """packages whose own errors tell that a worker was lost"""
 
 
@@ -72,7 +73,7 @@ class Workers:
         """Return the report of a batch.
 
         Raises:
-            WorkerLost: its workers were lost as often as Dask tried.
+            WorkerLost: its workers were lost as often as Dask or Ray tried.
             ParquetryError: as for the batch.
         """
         try:
@@ -112,4 +113,8 @@ def _threads(_: str | None, workers: int) -> Runner:
     return ThreadPoolTaskRunner(max_workers=workers)
 
 
-_RUNNERS: dict[str, Callable[[str | None, int], Runner]] = {"dask": _dask, "work-pool": _threads}
+_RUNNERS: dict[str, Callable[[str | None, int], AbstractContextManager[Runner]]] = {
+    "dask": _dask,
+    "ray": ray_workers,
+    "work-pool": _threads,
+}

@@ -44,6 +44,7 @@ from parquetry.tasks.sessions.batch import LearnedSession, total
 from parquetry.tasks.sessions.judging import ScopeJudging, Undecided
 from parquetry.tasks.sessions.run import SessionRun
 from parquetry.tasks.sessions.scope import ScopeState, Vectored
+from parquetry.telemetry.tracing import carried
 
 KINDS: tuple[Visibility, ...] = ("individual", "organization", "public")
 """kinds of scopes, in the order in which they are compared"""
@@ -93,7 +94,9 @@ def merge(run: SessionRun, base: Snapshot, learned: Sequence[LearnedSession], ve
             chosen = sorted((scope for scope in scopes if scope.visibility == kind), key=lambda each: each.sort_key)
             groups = [[draft for scope, draft in drafts if scope == each] for each in chosen]
             with ThreadPoolExecutor(max(1, run.settings.sessions.workers), thread_name_prefix="scope") as threads:
-                parts = list(threads.map(comparing.scope, chosen, groups, [stale.get(each, []) for each in chosen]))
+                parts = list(
+                    threads.map(carried(comparing.scope), chosen, groups, [stale.get(each, []) for each in chosen])
+                )
             for part in parts:
                 merged.decisions.extend(part.decisions)
                 merged.texts.update(part.texts)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import candidates, embedder, fidelity, folders, refresh, refresh_stages, search
+from benchmarks import candidates, embedder, fidelity, folders, orchestration_share, refresh, refresh_stages, search
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
@@ -33,6 +33,22 @@ def test_a_process_tree_is_measured_with_its_children(tmp_path: Path):
     measured = measure([sys.executable, "-c", parent], tmp_path)
     assert (measured.exit_code, measured.output) == (0, "done\n")
     assert measured.peak_rss_mb > 80
+
+
+def test_share_of_prefect_is_what_it_adds_to_the_median_without_it():
+    def runs(*wall: float) -> list[dict[str, float]]:
+        return [{"wall_seconds": each, "processor_seconds": each / 10} for each in wall]
+
+    added = orchestration_share.overhead(
+        {"direct": runs(100, 120, 90), "on a running server": runs(104, 130, 91), "with a server of its own": runs(110)}
+    )
+    assert added["on a running server"]["wall_seconds"] == 4
+    assert added["with a server of its own"] == {
+        "wall_seconds": 10,
+        "wall_share": 0.1,
+        "processor_seconds": 1,
+        "processor_share": 0.1,
+    }
 
 
 def test_refresh_embeds_everything_then_nothing_then_one_chunk(pdfs: Path, tmp_path: Path):

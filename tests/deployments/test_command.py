@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
             "'x' is no event of Parquetry; these are: parquetry.published, ",
             id="event",
         ),
+        pytest.param(("parquetry.deployments.wakeups", "docs"), "PREFECT_API_URL is not set", id="no-server"),
         pytest.param(
             ("parquetry.deployments.notifications", "ftp://[\x1b[2J"), "is not the address of a webhook", id="address"
         ),

@@ -11,13 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from parquetry.flows.orchestration.server import lasting_server
-from tests.deployments.served import PATIENCE, Api, environment, running
+from tests.deployments.served import FINAL, PATIENCE, Api, environment, running
 from tests.deployments.test_notifications import Webhook
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
 from tests.written_bytes import holding
@@ -156,6 +158,36 @@ def test_secret_in_a_block_is_used_by_a_run_and_kept_nowhere(operated):
     unknown = operated.refresh()
     assert "has no Secret block 'b', which the Prefect variable parquetry_secrets" in unknown["state"]["message"]
     program("-c", change, "{}")
+
+
+def changed(source: str, key: str) -> dict[str, Any]:
+    """Return an event as a sender without Prefect posts it."""
+    resource = {"prefect.resource.id": f"parquetry.source.{source}"}
+    event = {"event": "parquetry.source.changed", "resource": resource, "payload": {"key": key}}
+    return {**event, "id": str(uuid4()), "occurred": datetime.now(UTC).isoformat()}
+
+
+def test_events_of_a_bucket_start_a_run_for_each_burst_and_none_without(operated):
+    """A burst is collected; no run follows an event of another source, or the end of a window without an event."""
+    told = program("-m", "parquetry.deployments.wakeups", "docs", "--wait", "10")
+    assert told == "Automation parquetry-wakeup-docs runs refresh/on-demand for docs 10 s after an event.\n"
+
+    def woken(*types: str) -> list[dict[str, Any]]:
+        runs = operated.runs("refresh/on-demand", *types)
+        return [run for run in runs if run["created_by"]["type"] == "AUTOMATION"]
+
+    with EmbeddingServer() as service:
+        operated.settings(service.url + '"\napi_key = "sk-none', "docs")
+        for count, names in enumerate((("ash", "yew"), ("larch", "lime")), start=1):
+            operated.write(*names)
+            burst = [changed("docs", f"{name}.md") for name in names for _ in range(5)]
+            operated.server.api("/events", [changed("other", "x"), *burst])
+            runs = operated.server.until(lambda count=count: woken("COMPLETED")[count - 1 :] and woken("COMPLETED"))
+            assert len(runs) == count
+    assert len(woken(*FINAL, "SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING")) == 2
+    for run in runs:
+        assert run["parameters"] == {"config": str(operated.file), "parameters": {"targets": ["docs"]}}
+        assert any("2 added" in line for line in operated.server.log(run["id"]))
 
 
 def test_webhook_is_called_when_a_run_is_refused(operated):

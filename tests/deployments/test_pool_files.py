@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -146,3 +147,27 @@ def test_services_of_compose_fit_together():
     assert beats == {str(HEARTBEAT_SECONDS)}
     # Access to the API means permission to run code: it is not offered to the network.
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+
+
+def test_prefect_takes_the_template_of_a_kubernetes_pool(prefect_api):
+    """The server checks that each placeholder of the job is a variable; the values are those that the page names."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    template = json.loads((FOLDER / "kubernetes.json").read_text("utf-8"))
+    variables = template["variables"]["properties"]
+    assert variables["env"]["default"] == {HEARTBEAT: str(HEARTBEAT_SECONDS)}
+    assert variables["backoff_limit"]["default"] == 0
+    pod = template["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 60
+    (container,) = pod["containers"]
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/etc/parquetry", "/var/cache/parquetry"}
+    assert {each["name"] for each in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
+    with get_client(sync_client=True) as client:
+        pool = WorkPoolCreate(name="pods", type="kubernetes", base_job_template=template)
+        assert client.create_work_pool(pool).base_job_template == template
+        del variables["image"]
+        broken = pool.model_copy(update={"name": "broken", "base_job_template": template})
+        with pytest.raises(PrefectHTTPStatusError, match="422"):
+            client.create_work_pool(broken)

@@ -72,7 +72,8 @@ def test_time_to_read_what_is_hostile_grows_with_its_size(name: str):
     large, _ = CLASSES[name](150_000)
     read(*CLASSES[name](1000))
     least = min(seconds(small, filename) for _ in range(3))
-    assert min(seconds(large, filename) for _ in range(2)) <= 25 * max(least, 0.02)
+    # A second time only if other load on the machine may have been the reason.
+    assert any(seconds(large, filename) <= 25 * max(least, 0.02) for _ in range(2))
 
 
 def test_elements_in_elements_without_end_keep_their_text_and_are_noted():

@@ -120,7 +120,8 @@ def test_time_to_join_what_an_editor_has_divided_grows_with_its_size(classes, na
 
     seconds(1000)
     least = min(seconds(small) for _ in range(3))
-    assert min(seconds(large) for _ in range(2)) <= 2.25 * large / small * max(least, 0.02)
+    # A second time only if other load on the machine may have been the reason.
+    assert any(seconds(large) <= 2.25 * large / small * max(least, 0.02) for _ in range(2))
 
 
 def test_a_footnote_that_is_referred_to_again_is_written_once():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import time
@@ -21,21 +22,26 @@ _PATIENCE = 60.0
 
 
 class Azurite:
-    """Run the emulator while the `with` block lasts."""
+    """Run the emulator while the `with` block lasts.
 
-    def __init__(self) -> None:
+    Args:
+        account: name of its only account.
+        key: the account's key, in base64.
+    """
+
+    def __init__(self, account: str = ACCOUNT, key: str = KEY) -> None:
         self.port = _free_port()
-        self.account, self.key = ACCOUNT, KEY
+        self.account, self.key = account, key
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}/{ACCOUNT}"
+        return f"http://127.0.0.1:{self.port}/{self.account}"
 
-    def connection_string(self, key: str = KEY, port: int | None = None) -> str:
+    def connection_string(self, key: str | None = None, port: int | None = None) -> str:
         return (
-            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};"
-            f"BlobEndpoint=http://127.0.0.1:{port or self.port}/{ACCOUNT};"
+            f"DefaultEndpointsProtocol=http;AccountName={self.account};AccountKey={key or self.key};"
+            f"BlobEndpoint=http://127.0.0.1:{port or self.port}/{self.account};"
         )
 
     def environment(self) -> dict[str, str]:
@@ -76,6 +82,7 @@ class Azurite:
         options = ("--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck")
         self._process = subprocess.Popen(
             [node, _PROGRAM, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), *options],
+            env={**os.environ, "AZURITE_ACCOUNTS": f"{self.account}:{self.key}"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

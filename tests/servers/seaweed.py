@@ -37,21 +37,25 @@ class Credentials:
 
 _OWNER = Credentials("owner", "owner-secret")
 _LISTER = Credentials("lister", "lister-secret")
-_IDENTITIES = {
-    "identities": [
-        {
-            "name": "owner",
-            "credentials": [{"accessKey": _OWNER.access_key, "secretKey": _OWNER.secret_key}],
-            "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-        },
-        {
-            "name": "lister",
-            "credentials": [{"accessKey": _LISTER.access_key, "secretKey": _LISTER.secret_key}],
-            "actions": ["List"],
-        },
-        {"name": "anonymous", "actions": ["Read:open*", "List:open*"]},
-    ]
-}
+
+
+def _identities(owner: Credentials) -> dict[str, Any]:
+    """Return the users of a server."""
+    return {
+        "identities": [
+            {
+                "name": "owner",
+                "credentials": [{"accessKey": owner.access_key, "secretKey": owner.secret_key}],
+                "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+            },
+            {
+                "name": "lister",
+                "credentials": [{"accessKey": _LISTER.access_key, "secretKey": _LISTER.secret_key}],
+                "actions": ["List"],
+            },
+            {"name": "anonymous", "actions": ["Read:open*", "List:open*"]},
+        ]
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +123,15 @@ class S3Server:
 
 
 @contextmanager
-def seaweed() -> Iterator[S3Server]:
+def seaweed(owner: Credentials = _OWNER) -> Iterator[S3Server]:
     """Start a server with empty storage; stop it and delete the storage at the end of the `with` block."""
     # Socket paths are limited to a length that a test's own folder may exceed.
     with tempfile.TemporaryDirectory(prefix="weed-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        (folder / "s3.json").write_text(json.dumps(_IDENTITIES))
+        (folder / "s3.json").write_text(json.dumps(_identities(owner)))
         for _ in range(_ATTEMPTS):
             with (folder / "log").open("wb") as log:
-                process, server = _start(folder, log)
+                process, server = _start(folder, log, owner)
                 try:
                     if _answers(process, server):
                         yield server
@@ -138,7 +142,7 @@ def seaweed() -> Iterator[S3Server]:
         raise RuntimeError(f"the S3 server did not start:\n{log_end}")
 
 
-def _start(folder: Path, log: Any) -> tuple[subprocess.Popen[bytes], S3Server]:
+def _start(folder: Path, log: Any, owner: Credentials) -> tuple[subprocess.Popen[bytes], S3Server]:
     data = Path(tempfile.mkdtemp(dir=folder))
     *others, s3_port, s3_grpc, metrics_port = _free_ports(len(_PORTS) + 3)
     options = {
@@ -173,7 +177,8 @@ def _start(folder: Path, log: Any) -> tuple[subprocess.Popen[bytes], S3Server]:
         stdout=log,
         stderr=subprocess.STDOUT,
     )
-    return process, S3Server(f"http://127.0.0.1:{s3_port}", f"http://127.0.0.1:{metrics_port}/metrics")
+    places = f"http://127.0.0.1:{s3_port}", f"http://127.0.0.1:{metrics_port}/metrics"
+    return process, S3Server(*places, owner.access_key, owner.secret_key)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from parquetry.errors import SettingsError, TransientError
 from parquetry.known_secrets import announce
@@ -46,9 +46,27 @@ class S3Options(Section):
         None, examples=["https://minio.intern:9000"], description="Server that is not AWS; else `AWS_ENDPOINT_URL`."
     )
     region: str | None = Field(None, examples=["eu-central-1"], description="Region; else `AWS_REGION`.")
+    access_key_id: str | None = Field(
+        None, repr=False, examples=["env:ARCHIVE_KEY_ID"], description="Key id of this source; else AWS's own search."
+    )
+    secret_access_key: str | None = Field(
+        None, repr=False, examples=["env:ARCHIVE_KEY"], description="Secret key that belongs to `access_key_id`."
+    )
+    session_token: str | None = Field(
+        None, repr=False, examples=["env:ARCHIVE_TOKEN"], description="Token of temporary keys."
+    )
     anonymous: bool = Field(False, description="Use no credentials: the bucket is public.")
     requester_pays: bool = Field(False, description="Agree to pay for the requests and the traffic.")
     permissions: Permissions = Field("none", description="Where an object says who may see it; a request for each.")
+
+    @model_validator(mode="after")
+    def _one_kind_of_credentials(self) -> S3Options:
+        keys = self.access_key_id is not None, self.secret_access_key is not None
+        if any(keys) != all(keys) or (self.session_token is not None and not all(keys)):
+            raise ValueError("access_key_id and secret_access_key belong together, and session_token to both")
+        if sum((any(keys), self.profile is not None, self.anonymous)) > 1:
+            raise ValueError("give one of access_key_id, profile and anonymous")
+        return self
 
 
 class S3Source:
@@ -189,7 +207,12 @@ class S3Source:
             core = get_session()
             core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
             session = Session(
-                botocore_session=core, profile_name=self._options.profile, region_name=self._options.region
+                aws_access_key_id=self._options.access_key_id,
+                aws_secret_access_key=self._options.secret_access_key,
+                aws_session_token=self._options.session_token,
+                botocore_session=core,
+                profile_name=self._options.profile,
+                region_name=self._options.region,
             )
             if not self._options.anonymous and (credentials := session.get_credentials()) is not None:
                 announce(credentials.secret_key, credentials.token)
@@ -207,6 +230,9 @@ class S3Source:
             "client_kwargs": {"region_name": options.region},
             "config_kwargs": dict(_CLIENT),
             "profile": options.profile,
+            "key": options.access_key_id,
+            "secret": options.secret_access_key,
+            "token": options.session_token,
         }
 
 

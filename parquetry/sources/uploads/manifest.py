@@ -52,11 +52,16 @@ class Upload:
     """name of the file with the bytes, within the upload's folder"""
     chunk_size: ChunkSize | None = None
     """None for the size in the settings"""
+    describe: bool | None = None
+    """True to have a picture described by the language model; None for the choice of the settings"""
 
     @property
     def etag(self) -> str:
         """Change token: of the bytes, of what they are read by, and of everything else, divided by dashes."""
-        reading = ids.settings_hash({"filename": self.filename, "content_type": self.content_type})
+        read_by: dict[str, Any] = {"filename": self.filename, "content_type": self.content_type}
+        if self.describe is not None:
+            read_by["describe"] = self.describe
+        reading = ids.settings_hash(read_by)
         rest: dict[str, object] = {
             "metadata": self.metadata,
             "access": asdict(self.access),
@@ -94,6 +99,7 @@ def new_upload(
     url: str | None,
     now: datetime,
     chunk_size: ChunkSize | None = None,
+    describe: bool | None = None,
 ) -> Upload:
     """Return an upload with everything checked and in the form in which it is stored.
 
@@ -121,6 +127,7 @@ def new_upload(
         kind=kind,
         url=None if url is None else checked_name(url),
         chunk_size=chunk_size,
+        describe=describe,
     )
 
 
@@ -135,6 +142,8 @@ def encode(upload: Upload) -> bytes:
     if upload.chunk_size is None:
         # As manifests were before; an earlier program reads them.
         del told["chunk_size"]
+    if upload.describe is None:
+        del told["describe"]
     content = json.dumps(told, ensure_ascii=True, allow_nan=False, sort_keys=True).encode()
     if len(content) > MOST_BYTES:
         raise BrokenDocument(
@@ -165,6 +174,8 @@ def decode(content: bytes) -> Upload:
         raise ValueError(f"is damaged ({type(error).__name__})") from error
     texts = (upload.namespace, upload.path, upload.filename, upload.content_hash, upload.file)
     if not all(isinstance(text, str) for text in texts) or not isinstance(upload.metadata, dict):
+        raise ValueError("is damaged")
+    if upload.describe not in (None, True, False):
         raise ValueError("is damaged")
     if "/" in upload.file or "\\" in upload.file or upload.file.startswith("."):
         raise ValueError("names a file outside its folder")

@@ -81,5 +81,6 @@ def _item(upload: Upload) -> Item:
             upload.uploaded_by,
             upload.created_at,
             upload.chunk_size,
+            upload.describe,
         ),
     )

@@ -84,6 +84,7 @@ class UploadStore:
         url: str | None = None,
         path: str | None = None,
         chunk_size: ChunkSize | None = None,
+        describe: bool | None = None,
     ) -> tuple[Upload, bool]:
         """Keep a document; one of the same name and owner is replaced.
 
@@ -100,6 +101,7 @@ class UploadStore:
             url: address of an imported page or video.
             path: path that identifies it, instead of one that follows from name and owner.
             chunk_size: size of its chunks; None for that in the settings.
+            describe: have a picture described; None for the choice of the settings.
 
         Returns:
             The upload as it is kept, and True if anything changed.
@@ -109,34 +111,42 @@ class UploadStore:
             StorageError: it cannot be written; DiskFull if there is no space left.
             TransientError: the place of the uploads cannot be reached.
         """
-        check_namespace(namespace)
         size, content_hash = size_and_hash(content)
-        access = access or Access()
         upload = new_upload(
             namespace,
-            upload_path(name or content_hash, access) if path is None else path,
+            upload_path(name or content_hash, access or Access()) if path is None else path,
             filename=filename or (name or "").rstrip("/").rpartition("/")[2] or content_hash,
             content_type=content_type,
             size=size,
             content_hash=content_hash,
             metadata=metadata or {},
-            access=access,
+            access=access or Access(),
             uploaded_by=uploaded_by,
             kind=kind,
             url=url,
             now=datetime.now(UTC),
             chunk_size=chunk_size,
+            describe=describe,
         )
-        encode(upload)
         return self._kept(upload, content)
 
     def _kept(self, upload: Upload, content: bytes | Path) -> tuple[Upload, bool]:
+        check_namespace(upload.namespace)
+        encode(upload)
         known = self._known(upload.namespace, upload.path)
         if known is not None:
             if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == upload.content_hash:
                 return known, False
             upload = replace(upload, created_at=known.created_at)
         return self._write(upload, content, known), True
+
+    def put_back(self, upload: Upload, content: bytes) -> None:
+        """Keep an upload again exactly as it was, times included.
+
+        Raises:
+            BrokenDocument, StorageError, TransientError: as for `put`.
+        """
+        self._write(upload, content, self._known(upload.namespace, upload.path))
 
     def _write(self, upload: Upload, content: bytes | Path, known: Upload | None) -> Upload:
         """Write bytes, then the manifest, then delete the bytes that it replaces."""

@@ -16,7 +16,8 @@ from parquetry.serving.web.form_tokens import FIELD, HEADER, is_form_token
 
 MOST_FILES = 100
 """files of one form; scripts send each in a form of its own"""
-_MOST_FIELDS = 20
+_MOST_FIELDS = 100
+"""a list may have each of its documents selected"""
 
 
 async def _checked(request: Request) -> AsyncIterator[FormData]:

@@ -91,6 +91,11 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     return answer
 
 
+def part(template: str, **values: Any) -> str:
+    """Return a part of a page, for a script that puts it there."""
+    return render(template, **values)
+
+
 def visit(request: Request, resources: Resources) -> str | None:
     """Return the value of the visitor's cookie; None if there is none."""
     return visit_of(request.headers.getlist("cookie"), resources.gate.cookie)

@@ -9,8 +9,11 @@ from parquetry.serving.http.dashboard import (
     admin_routes,
     ask_routes,
     asset_routes,
+    compare_routes,
     document_routes,
+    drawing_routes,
     entry_routes,
+    history_routes,
     job_routes,
     map_routes,
     overview_routes,
@@ -18,6 +21,7 @@ from parquetry.serving.http.dashboard import (
     review_routes,
     run_routes,
     search_routes,
+    selected_routes,
     session_routes,
     version_routes,
 )
@@ -30,6 +34,9 @@ def add_dashboard(app: FastAPI) -> None:
         search_routes,
         ask_routes,
         document_routes,
+        drawing_routes,
+        history_routes,
+        selected_routes,
         add_routes,
         # A review is not an entry of that name.
         review_routes,
@@ -42,5 +49,6 @@ def add_dashboard(app: FastAPI) -> None:
         admin_routes,
         session_routes,
         asset_routes,
+        compare_routes,
     ):
         app.include_router(routes.router)

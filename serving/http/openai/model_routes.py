@@ -57,7 +57,7 @@ async def list_models(request: Request, caller: SearchCaller, parts: Parts, upst
     if upstream.is_configured:
         sender = sender_of(request, caller, upstream)
         try:
-            theirs = await unless_gone(request, _models_of(upstream, sender))
+            theirs = await unless_gone(request, models_of(upstream, sender))
         except ClientGone:
             return gone_answer()
     known = {*own, *(each["id"] for each in theirs)}
@@ -66,7 +66,12 @@ async def list_models(request: Request, caller: SearchCaller, parts: Parts, upst
     return JSONResponse({"object": "list", "data": data})
 
 
-async def _models_of(upstream: Upstream, sender: Sender) -> list[dict[str, Any]]:
+async def models_of(upstream: Upstream, sender: Sender) -> list[dict[str, Any]]:
+    """Return the models of the model service; none if it has no list.
+
+    Raises:
+        UpstreamFailed: it failed.
+    """
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     answer = await upstream.send("GET", "models", sender, headers=headers)
     if answer.status in _WITHOUT_LIST:

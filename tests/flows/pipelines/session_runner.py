@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import openai  # noqa: F401 - children find it imported
 
+from parquetry.storage.without_pandas import use_without_pandas
+from tests.forked_children import import_as_children_did, imported_since
 from tests.sessions_shelf import Shelf
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir"}
@@ -25,6 +27,7 @@ CHANGES = {"os.rename", "os.remove", "os.mkdir"}
 
 def child(shelf: Shelf, event: int | None, answer: int) -> None:
     corpus, count = shelf.settings.corpus.root, 0
+    earlier = frozenset(sys.modules)
 
     def hook(name: str, arguments: tuple[Any, ...]) -> None:
         nonlocal count
@@ -38,7 +41,8 @@ def child(shelf: Shelf, event: int | None, answer: int) -> None:
 
     sys.addaudithook(hook)
     report = shelf.learn().as_json()
-    os.write(answer, json.dumps({"changes": count, "report": report}).encode())
+    with os.fdopen(answer, "w") as stream:
+        json.dump({"changes": count, "report": report, "imported": imported_since(earlier)}, stream)
 
 
 def started(told: dict[str, Any], event: int | None) -> tuple[int, int]:
@@ -57,6 +61,8 @@ def started(told: dict[str, Any], event: int | None) -> tuple[int, int]:
 
 
 def main() -> None:
+    # As the command line does.
+    use_without_pandas()
     for line in sys.stdin:
         request = json.loads(line)
         events = [request.get("event"), *(None for _ in request["shelves"][1:])]
@@ -66,6 +72,7 @@ def main() -> None:
             with os.fdopen(reading) as stream:
                 said = json.loads(stream.read() or "{}")
             _, status = os.waitpid(pid, 0)
+            import_as_children_did(said.pop("imported", ()))
             answers.append({"killed": os.WIFSIGNALED(status), **said})
         print(json.dumps(answers), flush=True)
 

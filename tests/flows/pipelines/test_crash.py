@@ -97,6 +97,8 @@ class Undisturbed:
 
 @pytest.fixture(scope="module")
 def undisturbed(prepared, runner, tmp_path_factory) -> Undisturbed:
+    # The first child imports what those after it find imported.
+    assert not ask(runner, copy_of(prepared, tmp_path_factory.mktemp("first")).root)["killed"]
     whole = copy_of(prepared, tmp_path_factory.mktemp("whole"))
     before = comparable(state(whole))
     complete = ask(runner, whole.root)

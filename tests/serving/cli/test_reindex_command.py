@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.feedback import FeedbackStore, Judge, JudgedResult
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import load_settings
 from tests.servers.embedding_server import EmbeddingServer
@@ -108,13 +108,30 @@ def test_wrong_use_is_one_line(desk, server, arguments, complaint):
 
 def judge(desk, *judgements):
     store = FeedbackStore(state_folder(load_settings(desk.folder / "parquetry.toml")))
-    for query, document, relevant in judgements:
-        store.add("default", query, document, relevant=relevant)
+    for number, (query, document, relevant) in enumerate(judgements):
+        store.judge(Judge(f"user-{number}"), query, JudgedResult("default", document), relevant=relevant)
     store.close()
 
 
 def documents(desk):
     return {each["filename"]: each["document_id"] for each in desk("documents", "--json").json["documents"]}
+
+
+def test_feedback_is_exported_as_a_collection_that_eval_reads(desk, server):
+    leave = documents(desk)["leave.md"]
+    judge(desk, ("parental\tleave", leave, True), ("oak", leave, False), ("gone", "no-such-document", True))
+    for wrong in (("--public", "--format", "beir"), ("--everything", "--format", "jsonl")):
+        assert desk("export", "out", *wrong, "--feedback").code == 2
+    export = ("export", "out", "--everything", "--format", "beir", "--feedback", "--json")
+    made = desk(*export).json
+    assert (made["queries"], made["judgements"]) == (2, 2)
+    again = desk(*export)
+    assert (again.code, "exists already" in again.complaint) == (2, True)
+    assert desk(*export, "--overwrite").code == 0
+    assert (desk.folder / "out" / "queries.jsonl").stat().st_mode & 0o077 == 0
+    measured = desk("eval", "out", "--mode", "text", "--json").json
+    # A query of which no document is relevant is none to measure by.
+    assert (measured["documents"], measured["queries"], measured["recall@100"]) == (made["documents"], 1, 1.0)
 
 
 def test_eval_compares_both_on_the_feedback_of_users(desk, server):

@@ -21,6 +21,7 @@ ERRORS: dict[str, Callable[[], Exception]] = {
 
 WATCHED = (
     "follower",
+    "earlier",
     "tokens",
     "gate",
     "jobs",

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from parquetry.sources.uploads import importing
 from tests.servers.knowledge_service import KnowledgeService
 from tests.workshop import Workshop
 
@@ -25,6 +26,12 @@ knowledge = ["salary"]
 name = "docs"
 uri = "docs"
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_pause_between_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only host is a test's own; `tests/net` has tests of how long pages of one host are apart."""
+    monkeypatch.setattr(importing, "_INTERVAL", 0.01)
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_added_text_is_found_by_the_next_request_and_gone_after_its_deletion(cli
 def test_descriptions_of_images_that_are_not_made_are_told(client):
     sent = {"content": "The linden lane is long.", "filename": "linden.md", "includeImageDescriptions": True}
     (warning,) = ok(client.post("/api/knowledge/documents", json=sent))["warnings"]
-    assert "extraction.include_image_descriptions" in warning
+    assert "set model in [llm]" in warning
 
 
 def test_the_same_name_again_replaces(client):

@@ -79,6 +79,7 @@ def filled(path):
     path = path.replace("{path:path}", "fine_tuning/jobs").replace("{model:path}", "m")
     for name in ("namespace", "document_id", "job_id", "run_id", "response_id", "token_id", *IDS):
         path = path.replace("{" + name + "}", "default" if name == "namespace" else "none")
+    path = path.replace("{number}", "1")
     assert "{" not in path
     return path
 

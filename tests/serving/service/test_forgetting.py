@@ -10,7 +10,7 @@ from parquetry.serving.files.store_records import StoreRecords
 from parquetry.serving.files.table import ADDED, FILE, SCHEMA
 from parquetry.serving.jobs.reviews import ReviewStore
 from parquetry.serving.jobs.store import JobStore
-from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.feedback import FeedbackStore, Judge, JudgedResult
 from parquetry.serving.service.forgetting import forget_in_state
 from parquetry.serving.service.response_store import ResponseStore, StoredResponse
 from parquetry.serving.service.session_inbox import keep_session
@@ -29,7 +29,9 @@ def filled(state):
             name = owner["user_id"]
             tokens.create(f"token of {name}", user_id=name)
             jobs.submit("ingest", "default", {"uploads": [f"planted-{name}"]}, owner)
-            feedback.add("default", f"planted-{name}", "d1", relevant=True, user_id=name)
+            judge = Judge(name, f"token-of-{name}")
+            feedback.judge(judge, f"planted-{name}", JudgedResult("default", "d1"), relevant=True)
+            feedback.judge_answer(judge, "a1", f"planted-{name}", good=False, model="m")
             keep_session(state, "default", (name, "acme"), "s1", [{"role": "user", "content": f"planted-{name}"}], {})
             caller = Principal(name, name, None, None, frozenset(), None)
             responses.save(StoredResponse(f"resp_{name}", None, [], {"output": f"planted-{name}"}), caller, 1, 9)
@@ -82,7 +84,7 @@ def test_user_is_erased_and_others_stay(tmp_path):
         "audit_events": 0,
         "jobs": 1,
         "reviews": 1,
-        "feedback": 1,
+        "feedback": 2,
         "sessions": 1,
         "responses": 1,
         "files": 1,

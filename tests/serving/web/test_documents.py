@@ -1,6 +1,6 @@
 """Documents as pages show them: the spans of chunks in a text, and reasons for people."""
 
-from parquetry.serving.web.documents import Segment, failure_of, kind_of, segments
+from parquetry.serving.web.documents import Segment, failure_of, kind_of, segments, text_of_chunks
 
 
 def chunk(number, start, end):
@@ -21,6 +21,16 @@ def test_segments_show_where_chunks_begin_and_overlap():
 def test_page_of_chunks_shows_its_part_of_the_text_alone():
     assert [each.text for each in segments("abcdef", [chunk(5, 2, 4)], None)] == ["cd"]
     assert segments("abcdef", [], None) == []
+
+
+def test_text_of_chunks_is_theirs_at_their_places_and_only_if_they_have_it_all():
+    def spoken(start, end, text):
+        return {"start": start, "end": end, "text": text}
+
+    assert text_of_chunks([spoken(2, 5, "abc"), spoken(4, 7, "cde"), spoken(9, 10, "f")]) == "\n\nabcde\n\nf"
+    assert text_of_chunks([spoken(0, 3, "abc"), spoken(90, 91, "d")]) is None
+    assert text_of_chunks([spoken(0, 9, "abc")]) is None
+    assert text_of_chunks([]) == ""
 
 
 def test_failure_names_its_reason_in_words():

@@ -13,6 +13,7 @@ from parquetry.storage.analysis.analyze import analyze
 from parquetry.storage.database import tuples
 from parquetry.storage.lake.lake import Lake
 from tests.servers.http_app import running_app
+from tests.servers.model_service import ModelService, said, whole
 from tests.serving.http.backend_faults import ERRORS, each_failing
 from tests.serving.http.test_rights import routes
 from tests.serving.web.browsing import Page, Visitor
@@ -23,12 +24,15 @@ pytestmark = pytest.mark.slow
 
 PAGES = {
     "GET /": "/",
-    "GET /search": "/search?q=oak",
+    "GET /search": "/search?q=oak&explain=1",
+    "GET /search/compare": "/search/compare?q=oak&mode2=vector",
     "GET /documents": "/documents",
     "GET /documents/{document_id}": "/documents/DOCUMENT",
+    "GET /documents/{document_id}/history": "/documents/DOCUMENT/history",
     "GET /documents/{document_id}/delete": "/documents/DOCUMENT/delete",
     "GET /add": "/add",
     "GET /add/jobs/{job_id}": "/add/jobs/JOB",
+    "GET /add/states": "/add/states?job=JOB",
     "GET /runs": "/runs",
     "GET /runs/history/{run_id}": "/runs/history/RUN",
     "GET /runs/jobs/{job_id}": "/runs/jobs/PLAN",
@@ -46,10 +50,26 @@ PAGES = {
     "GET /map/documents/{document_id}": "/map/documents/DOCUMENT",
     "GET /admin/tokens/{token_id}/revoke": "/admin/tokens/ID/revoke",
 }
+TURNS = '[["a1","oak","An oak table [1].","m",1,[["DOCUMENT",0]],false,""]]'
 FORMS = {
+    "POST /search/feedback": (
+        "/search/feedback",
+        {"q": "oak", "document": "DOCUMENT", "chunk": "CHUNK", "relevant": "yes"},
+        None,
+    ),
+    "POST /ask": ("/ask", {"question": "oak", "model": "m"}, None),
+    "POST /ask/judgement": ("/ask/judgement", {"turns": TURNS, "judge": "a1:good"}, None),
     "POST /add/files": ("/add/files", {}, {"file": ("ash.md", b"An ash bench.")}),
+    "POST /add/known": ("/add/known", {"names": '["ash.md"]'}, None),
+    "POST /add/jobs/{job_id}/cancel": ("/add/jobs/JOB/cancel", {}, None),
     "POST /add/text": ("/add/text", {"name": "elm", "text": "An elm stool."}, None),
     "POST /documents/{document_id}/delete": ("/documents/DOCUMENT/delete", {}, None),
+    "POST /documents/selected": ("/documents/selected", {"action": "delete", "id": "DOCUMENT"}, None),
+    "POST /documents/selected/confirmed": (
+        "/documents/selected/confirmed",
+        {"action": "retry", "ids": "DOCUMENT"},
+        None,
+    ),
     "POST /runs/plan": ("/runs/plan", {"run": "refresh"}, None),
     "POST /runs/start": ("/runs/start", {"plan": "PLAN"}, None),
     "POST /runs/retry": ("/runs/retry", {"stage": "extract", "reason": "damaged"}, None),
@@ -66,9 +86,13 @@ FORMS = {
 """route -> action of a form, its fields and files"""
 ELSEWHERE = {
     "GET /sign-in": "asks nothing",
+    "POST /documents/{document_id}/sync": "asks another service, then as POST /add/text",
+    "POST /documents/undo": "is done once",
+    "GET /documents/{document_id}/pages/{number}": "answers with an image",
     "GET /admin/audit": "reads its own file",
     "GET /admin/settings": "asks nothing",
-    "GET /ask": "asks nothing",
+    "GET /ask": "reads nothing before a question",
+    "POST /ask/stream": "as POST /ask",
     "GET /runs/plan": "asks nothing",
     "POST /entries/reviews/{job_id}/{key}": "is answered once",
     "POST /add/url": "asks another service, then as POST /add/text",
@@ -93,16 +117,34 @@ def app(tmp_path_factory):
     analyze(Lake(str(workshop.root / "corpus")).snapshot(), workshop.settings.search)
     # Nothing carries jobs out here, so each deletion can be asked for again.
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
+    with ModelService(rule=answer_of_model) as model:
+        tables["upstream"] = {"base_url": model.base_url}
+        yield from _running(tables, run)
+
+
+def answer_of_model(asked):
+    return whole({"data": []}) if asked.path == "/v1/models" else said("An oak table [1].")
+
+
+def _running(tables, run):
     with running_app(parse_settings(tables, "test")) as app:
         with app.resources.follower.reader(wait=60) as reader:
             (row,) = reader.documents(names=["oak.md"])
+            (chunk, *_) = reader.chunks(row["document_id"])
             ((decision,),) = tuples(reader.tables, "SELECT decision_id FROM decisions")
         plan = app.resources.jobs.submit("plan", None, {"run": "refresh"}, {})
         app.resources.jobs.claim({"plan"})
         app.resources.jobs.finish(plan.id, PLAN)
         job = app.resources.jobs.submit("ingest", "default", {"uploads": []}, {})
-        token, plain = app.resources.tokens.create("root", rights=["admin"])
-        app.filled = {"DOCUMENT": row["document_id"], "JOB": job.id, "TOKEN": plain, "ID": token.id}
+        plain = app.resources.tokens.create("root", rights=["admin"])[1]
+        revoked = app.resources.tokens.create("revoked", rights=["read"])[0]
+        app.filled = {
+            "DOCUMENT": row["document_id"],
+            "CHUNK": chunk["chunk_id"],
+            "JOB": job.id,
+            "ID": revoked.id,
+            "TOKEN": plain,
+        }
         app.filled |= {"RUN": run, "PLAN": plan.id, "ENTRY": OAK.entry_id, "DECISION": decision}
         yield app
 

@@ -14,7 +14,18 @@ from tests.storage.shelf import Shelf
 
 pytestmark = pytest.mark.slow
 
-VIEWS = ("/", "/search", "/search?q=walnut", "/documents", "/add", "/sign-in", "/documents/none")
+VIEWS = (
+    "/",
+    "/search",
+    "/search?q=walnut",
+    "/search?q=walnut&explain=1",
+    "/search/compare?q=walnut",
+    "/ask",
+    "/documents",
+    "/add",
+    "/sign-in",
+    "/documents/none",
+)
 OWN_PATH = re.compile(r"/static/[\w.-]+")
 
 
@@ -123,8 +134,70 @@ def test_text_is_added_found_and_deleted_without_a_script(visitor):
     question = visitor.open(f"{document}/delete")
     assert "Delete this document?" in question.text
     page = visitor.send(question.form(f"{document}/delete"))
-    assert "The document was deleted." in page.text
+    assert "Deleted. You can undo this for an hour." in page.text
     assert visitor.open(document).status == 404
+    page = visitor.send(page.form("/documents/undo"))
+    assert "What was deleted is back." in page.text
+    assert [form.action for form in page.forms if form.action == "/documents/undo"] == []
+    assert "<b>shade</b>" in visitor.open(document).text
+    assert "quokka.md" in visitor.open("/search", q="quokka").text
+
+
+def settled(visitor, page):
+    """Wait until what was handed in has its end."""
+    end = time.monotonic() + 120
+    while "Documents on their way" in page.text:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        page = visitor.open(page.response.url.path)
+    return page
+
+
+def test_versions_of_a_document_are_compared(visitor):
+    form = visitor.open("/add").form("/add/text")
+    for said in ("The wombat\ndigs\nat night.", "The wombat\n<i>sleeps</i>\nat night."):
+        page = settled(visitor, visitor.send(form, name="wombat", text=said))
+    (document,) = [link for link in page.links if re.fullmatch(r"/documents/[0-9a-f-]{36}", link)]
+    assert f"{document}/history" in visitor.open(document).links
+    page = visitor.open(f"{document}/history")
+    assert "2 Content" in page.text
+    assert "1 Added" in page.text
+    assert re.search(r"− removed digs \+ added <i>sleeps</i>", page.text)
+    assert "The texts are the same." in visitor.open(f"{document}/history?old=2&new=2").text
+    assert visitor.open(f"{document}/history?old=7&new=9").status == 200
+
+
+def test_selected_documents_are_named_before_they_are_changed_and_their_deletion_is_undone(visitor):
+    form = visitor.open("/add").form("/add/files")
+    names = ("ibex.txt", "ibis.txt")
+    settled(visitor, visitor.send(form, files=[("file", (name, f"The {name} rests.".encode())) for name in names]))
+    ids = [id_of(visitor, name) for name in names]
+    listed = visitor.open("/documents", q="ib").form("/documents/selected")
+
+    def chosen(**given):
+        page = visitor.send(listed, **given)
+        return visitor.send(page.form("/documents/selected/confirmed")), page
+
+    page, question = chosen(action="tag", tag="<b>alpine</b>", id=ids[0], all="")
+    assert "ibex.txt" in question.text
+    assert "ibis.txt" not in question.text
+    assert "The tags were changed." in page.text
+    assert "<b>alpine</b>" in visitor.open(f"/documents/{ids[0]}").text
+    page, question = chosen(action="delete", all="on")
+    assert "Delete these 2 documents?" in question.text
+    assert "ibex.txt and 1 more" in page.text
+    assert [visitor.open(f"/documents/{each}").status for each in ids] == [404, 404]
+    page = visitor.send(page.form("/documents/undo"))
+    assert "What was deleted is back." in page.text
+    assert "<b>alpine</b>" in visitor.open(f"/documents/{ids[0]}").text
+    assert visitor.send(listed, action="none", all="on").status == 422
+    assert visitor.send(listed, action="delete", all="", id="none").status == 422
+
+
+def test_document_that_failed_is_tried_again(visitor):
+    document = id_of(visitor, "broken.docx")
+    page = visitor.send(visitor.open(f"/documents/{document}").form("/documents/selected/confirmed"))
+    assert "Being read again" in page.text
 
 
 def test_files_are_added_together_and_one_that_is_damaged_says_so(visitor):

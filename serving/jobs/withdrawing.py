@@ -1,0 +1,70 @@
+"""Withdrawal of what a cancelled job handed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.sources.uploads.manifest import Upload
+from parquetry.sources.uploads.store import Damaged
+
+if TYPE_CHECKING:
+    from parquetry.sources.uploads.store import UploadStore
+
+
+def handed_in(upload: Upload, *, changed: bool = False, replaces: bool = False) -> dict[str, Any]:
+    """Return an upload as the payload of a job names it.
+
+    Args:
+        upload: the upload as it is kept.
+        changed: True if it can be withdrawn; False for one that was there already.
+        replaces: True if another one was set aside for it.
+    """
+    named: dict[str, Any] = {"namespace": upload.namespace, "path": upload.path}
+    if changed:
+        named |= {"etag": upload.etag, "replaces": replaces}
+    return named
+
+
+def change_of(upload: Upload) -> str:
+    """Return the key under which the upload that another one replaced is set aside."""
+    return f"{upload.namespace}/{upload.path}/{upload.etag}"
+
+
+def can_be_withdrawn(job: Job) -> bool:
+    """Return True if what a job hands in can be taken back: it says what it changed."""
+    return job.kind == "ingest" and any("etag" in each for each in job.payload["uploads"])
+
+
+def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str, str]]:
+    """Take back what a job handed in, unless it was handed in again since.
+
+    A new upload is deleted; one that replaced another gives way to it.
+
+    Args:
+        uploads: all uploads.
+        aside: the uploads that were replaced.
+        job: a job that hands in.
+
+    Returns:
+        Namespace and path of what changed.
+    """
+    changed = []
+    for each in job.payload.get("uploads", ()):
+        place = (each["namespace"], each["path"])
+        try:
+            now = uploads.get(*place)
+        except Damaged:
+            continue
+        if now is None or now.etag != each.get("etag"):
+            continue
+        if not each["replaces"]:
+            uploads.delete(*place)
+            changed.append(place)
+            continue
+        for upload, content in aside.find(change_of(now)):
+            uploads.put_back(upload, content)
+            changed.append(place)
+        aside.drop(change_of(now))
+    return changed

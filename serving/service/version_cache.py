@@ -1,0 +1,37 @@
+"""Results over a whole version of the corpus, computed once for each version and caller."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar, cast
+
+from parquetry.serving.search.service import Reader
+
+MOST_KEPT = 500
+"""results, the least recently used of which give way"""
+Result = TypeVar("Result")
+_kept: OrderedDict[Hashable, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def of_version(reader: Reader, key: Hashable, compute: Callable[[], Result]) -> Result:
+    """Return what a function computes of a version; a version never changes.
+
+    Args:
+        reader: reader of the version.
+        key: name of the result, with the caller and the filters that it depends on.
+        compute: the function.
+    """
+    whole = (reader.snapshot.layout.root, reader.snapshot.version, key)
+    with _lock:
+        if whole in _kept:
+            _kept.move_to_end(whole)
+            return cast(Result, _kept[whole])
+    found = compute()
+    with _lock:
+        _kept[whole] = found
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    return found

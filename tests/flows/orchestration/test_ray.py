@@ -1,0 +1,81 @@
+"""Batches of a flow run on workers of Ray, processes of this machine that the run starts."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytest.importorskip("prefect_ray", reason="the extra `ray` is not installed")
+
+from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.documents import Request as RefreshRequest
+from parquetry.flows.pipelines.observer import Observer
+from parquetry.flows.refresh import run_request
+from parquetry.tasks.engine.ray import ray_workers
+from tests.flows.orchestration.corpora import content_of
+from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+class Machine:
+    """The processes of Ray, looked at while both workers have a batch in work."""
+
+    def __init__(self) -> None:
+        self.killed = 0
+        """process id of the worker that was killed"""
+        self.environments: list[dict[str, str]] = []
+        self.programs: list[str] = []
+
+    def kill_worker(self) -> None:
+        processes = psutil.Process().children(recursive=True)
+        self.programs = [" ".join(process.cmdline()) for process in processes]
+        self.environments = [process.environ() for process in processes if "ray::batch" in " ".join(process.cmdline())]
+        workers = [process for process in processes if "ray::batch" in " ".join(process.cmdline())]
+        self.killed = workers[0].pid
+        workers[0].send_signal(signal.SIGKILL)
+
+
+def test_address_without_a_ray_is_refused_at_once():
+    """Ray itself would try for many minutes."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(SettingsError, match=rf"run\.address '{address}': no Ray answers"), ray_workers(address, 1):
+            pass
+
+
+def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop, prefect_api, tmp_path):
+    """A worker is killed while both have a batch in work; another process does its batch again."""
+    before = {path.name for path in Path("/tmp").glob("ray-*")}
+    handler = signal.getsignal(signal.SIGTERM)
+    write_library(workshop, 12)
+    machine = Machine()
+    service = Service(2, seconds=PATIENCE, then=machine.kill_worker)
+    with serving(workshop, service):
+        workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
+        workshop.sections["run"] = {"task_runner": "ray"}
+        report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+        assert service.most == 2, "one worker did everything"
+        assert machine.killed
+        assert report.documents.added == 12
+        assert not report.documents.failed
+        assert report.work.tokens > 0
+        distributed = content_of(workshop.settings.corpus.root)
+        workshop.sections |= {"run": {}, "corpus": {"embedder": "openai:test", "root": str(tmp_path / "threads")}}
+        workshop.refresh()
+        assert distributed == content_of(workshop.settings.corpus.root)
+        assert [len(rows) for rows in distributed.values()] == [12, 12, 12]
+    assert len(machine.environments) == 2
+    for each in machine.environments:
+        assert each["RAY_USAGE_STATS_ENABLED"] == "0", "Ray would send reports on its use"
+        assert each["RAY_AUTH_MODE"] == "token", "whoever reaches its ports could run code"
+    assert not any("include-dashboard=True" in each for each in machine.programs)
+    # What a run starts and changes ends with it.
+    assert not [each for each in psutil.Process().children(recursive=True) if "ray" in each.name()]
+    assert {path.name for path in Path("/tmp").glob("ray-*")} <= before
+    assert signal.getsignal(signal.SIGTERM) is handler

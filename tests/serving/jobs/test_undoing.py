@@ -1,0 +1,143 @@
+"""Cancelled uploads leave nothing behind, and a removal can be undone for a while."""
+
+import os
+
+import pytest
+
+from parquetry import ids
+from parquetry.model import Access
+from parquetry.serving.jobs.execute import carry_out
+from parquetry.serving.jobs.set_aside import FOLDER, UNDO_SECONDS, SetAside
+from parquetry.serving.jobs.withdrawing import change_of, handed_in, withdraw
+from parquetry.sources.uploads.identity import UPLOADS
+from tests.serving.jobs.desk import OWNER
+
+pytestmark = pytest.mark.slow
+
+
+def hand_in(jobs, name, text):
+    """Hand in as the dashboard does: what is replaced is set aside."""
+    known = jobs.uploads.get("default", name)
+    before = None if known is None else (known, jobs.uploads.read(known))
+    upload, changed = jobs.uploads.put("default", name, text.encode(), filename=name)
+    if before is not None:
+        SetAside(jobs.state).keep(change_of(upload), *before)
+    payload = {"uploads": [handed_in(upload, changed=changed, replaces=before is not None)]}
+    return jobs.store.submit("ingest", "default", payload, OWNER)
+
+
+def remove(jobs, *places):
+    documents = [
+        {"namespace": "default", "document_id": ids.document_id("default", source, path)} for source, path in places
+    ]
+    return jobs.store.submit("remove", "default", {"documents": documents, "undo": True}, OWNER)
+
+
+def text_of(jobs, name):
+    return jobs.uploads.read(jobs.uploads.get("default", name)).decode()
+
+
+def test_new_upload_that_is_cancelled_while_it_waits_is_gone(jobs):
+    job = hand_in(jobs, "oak.md", "Oak.")
+    assert withdraw(jobs.uploads, SetAside(jobs.state), jobs.store.cancel(job.id)) == [("default", "oak.md")]
+    jobs.work()
+    assert jobs.uploads.get("default", "oak.md") is None
+    assert jobs.done(job).state == "cancelled"
+
+
+def test_upload_that_replaced_another_gives_way_to_it(jobs):
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    before = jobs.uploads.get("default", "oak.md")
+    job = hand_in(jobs, "oak.md", "Oak is soft.")
+    withdraw(jobs.uploads, SetAside(jobs.state), jobs.store.cancel(job.id))
+    assert text_of(jobs, "oak.md") == "Oak is hard."
+    assert jobs.uploads.get("default", "oak.md").etag == before.etag
+
+
+def test_upload_that_was_handed_in_again_since_is_not_withdrawn(jobs):
+    job = hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.store.cancel(job.id)
+    hand_in(jobs, "oak.md", "Oak is soft.")
+    assert withdraw(jobs.uploads, SetAside(jobs.state), jobs.done(job)) == []
+    assert text_of(jobs, "oak.md") == "Oak is soft."
+
+
+def test_upload_that_is_cancelled_while_it_is_read_is_not_published_and_others_are(jobs):
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    kept, gone = hand_in(jobs, "elm.md", "Elm is tough."), hand_in(jobs, "oak.md", "Oak is hard.")
+    replaced = hand_in(jobs, "ash.md", "Ash is heavy.")
+    claimed = jobs.store.claim()
+    for job in (gone, replaced):
+        jobs.store.cancel(job.id)
+    carry_out(jobs.context, claimed)
+    assert [jobs.done(job).state for job in (kept, gone, replaced)] == ["completed", "cancelled", "cancelled"]
+    assert jobs.paths() == ["ash.md", "elm.md"]
+    assert jobs.found("light heavy hard") == ["ash.md"]
+    assert text_of(jobs, "ash.md") == "Ash is light."
+
+
+def test_all_jobs_of_a_run_that_are_cancelled_stop_it(jobs):
+    both = [hand_in(jobs, name, "Oak is hard.") for name in ("elm.md", "oak.md")]
+    claimed = jobs.store.claim()
+    for job in both:
+        jobs.store.cancel(job.id)
+    carry_out(jobs.context, claimed)
+    assert {jobs.done(job).state for job in both} == {"cancelled"}
+    assert jobs.paths() == []
+    assert list(jobs.uploads.each("default")) == []
+
+
+def test_removal_is_undone_for_uploads_and_documents_of_sources(jobs):
+    (jobs.docs / "elm.md").write_text("Elm is tough.")
+    jobs.ask("refresh")
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    before = jobs.uploads.get("default", "oak.md")
+    removal = remove(jobs, ("docs", "elm.md"), (UPLOADS, "oak.md"))
+    jobs.work()
+    assert jobs.paths() == []
+    undo = jobs.ask("reinstate", "default", removal=removal.id)
+    jobs.work()
+    done = jobs.done(undo)
+    assert (done.state, done.result["documents"]) == ("completed", 2)
+    assert sorted(jobs.paths()) == ["elm.md", "oak.md"]
+    assert sorted(jobs.found("tough hard")) == ["elm.md", "oak.md"]
+    assert jobs.uploads.get("default", "oak.md").etag == before.etag
+    jobs.ask("refresh")
+    jobs.work()
+    assert sorted(jobs.paths()) == ["elm.md", "oak.md"]
+
+
+def test_undo_leaves_what_was_handed_in_again(jobs):
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    removal = remove(jobs, (UPLOADS, "oak.md"))
+    jobs.work()
+    hand_in(jobs, "oak.md", "Oak is soft.")
+    jobs.ask("reinstate", "default", removal=removal.id)
+    jobs.work()
+    assert text_of(jobs, "oak.md") == "Oak is soft."
+
+
+def test_what_is_set_aside_is_gone_after_its_time_and_with_its_user(jobs):
+    aside = SetAside(jobs.state)
+    for user in ("ada", "ben"):
+        access = Access("individual", user_id=user)
+        upload, _ = jobs.uploads.put("default", f"{user}.md", b"Mine.", filename="mine.md", access=access)
+        aside.keep(user, upload, b"Mine.")
+    aside.forget("ada")
+    assert [list(aside.find(user)) == [] for user in ("ada", "ben")] == [True, False]
+    assert aside.sweep() == 0
+    for folder in (jobs.state / FOLDER).iterdir():
+        os.utime(folder, (0, 0))
+    assert UNDO_SECONDS > 0
+    aside.sweep()
+    assert list((jobs.state / FOLDER).iterdir()) == []
+
+
+def test_removal_that_is_not_known_any_more_says_so(jobs):
+    undo = jobs.ask("reinstate", "default", removal="job-0")
+    jobs.work()
+    assert (jobs.done(undo).state, jobs.done(undo).reason) == ("failed", "too-late")
