@@ -54,20 +54,32 @@ _PROGRAM = [sys.executable, "-m", "parquetry.serving.cli.main"]
 
 def views(client: httpx.Client) -> dict[str, str]:
     """Return name and path of every view."""
-    listed = client.get("/documents", params={"q": "employee-handbook.pdf"}).text
-    document = re.search(r'"(/documents/[0-9a-f-]{36})"', listed)
-    if document is None:
-        raise SystemExit("the handbook is not published")
     return {
         "overview": "/",
         "search": QUESTION,
+        "explanation": f"{QUESTION}&explain=1",
+        "comparison": f"{QUESTION.replace('?', '/compare?')}&mode=hybrid&mode2=text",
         "ask": "/ask",
         "documents": "/documents?sort=name",
-        "document": f"{document[1]}?chunk=1",
+        "document": f"{_document(client, 'employee-handbook.pdf')}?chunk=1",
+        "history": f"{_document(client, 'parental-leave.md')}/history",
         "add": "/add",
+        "map": "/map",
+        "quality": "/quality?list=little-text",
+        "tokens": "/admin",
+        "audit": "/admin/audit",
+        "settings": "/admin/settings",
         **_runs(client),
         "sign-in": "/sign-in",
     }
+
+
+def _document(client: httpx.Client, name: str) -> str:
+    listed = client.get("/documents", params={"q": name}).text
+    document = re.search(r'"(/documents/[0-9a-f-]{36})"', listed)
+    if document is None:
+        raise SystemExit(f"{name} is not published")
+    return document[1]
 
 
 def _runs(client: httpx.Client) -> dict[str, str]:
@@ -118,6 +130,14 @@ def main() -> None:
             (folder / "parquetry.toml").write_text(_SETTINGS.format(model=model.url), "utf-8")
             subprocess.run([*_PROGRAM, "refresh", "--direct"], cwd=folder, check=True)
             subprocess.run([*_PROGRAM, "sessions", "refresh", "--direct"], cwd=folder, check=True)
+        changed = folder / "handbook" / "people" / "parental-leave.md"
+        lines = changed.read_text("utf-8").splitlines()
+        changed.write_text("\n".join([*lines[:-2], "Ask in writing, eight weeks ahead.", lines[-1]]), "utf-8")
+        subprocess.run([*_PROGRAM, "refresh", "--direct"], cwd=folder, check=True)
+        subprocess.run([*_PROGRAM, "analyze"], cwd=folder, check=True)
+        created = [*_PROGRAM, "token", "create", "--user", "ada", "--org", "acme", "--expires", "90d", "--name"]
+        for name in ("laptop of Ada", "wiki of acme"):
+            subprocess.run([*created, name], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         # The model is gone: pages say what to set for one.
         settings = _SETTINGS.partition("[llm]")[0] + "[[source]]" + _SETTINGS.partition("[[source]]")[2]
         (folder / "parquetry.toml").write_text(settings, "utf-8")

@@ -124,7 +124,11 @@ WAYS = {
     # A table and a progress bar of texts in which control characters were replaced beforehand.
     "Console": ("serving/cli/output.py", "serving/cli/progress.py"),
     # A worker's word to the process that started it.
-    "sys.stdout": ("parquetry/printing.py", "serving/service/answering.py"),
+    # Also frames of files, and a picture or a reason, for the process that started this one.
+    "sys.stdout": (
+        *("parquetry/printing.py", "serving/service/answering.py", "parquetry/extract/drawing.py"),
+        "parquetry/sources/archive/seven_zip_process.py",
+    ),
     "sys.stderr": ("parquetry/printing.py", "parquetry/telemetry/json_logs.py"),
 }
 """ways to write to a terminal -> modules that may use them"""

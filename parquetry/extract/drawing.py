@@ -110,7 +110,7 @@ def _pdf_page(content: bytes, number: int, passage: str) -> Any:
         reason = "encrypted" if getattr(error, "err_code", None) == PASSWORD_ERROR else "damaged"
         raise BrokenDocument(reason, "it cannot be opened") from error
     if number > len(document):
-        raise BrokenDocument("no-such-page", "it has fewer pages")
+        raise BrokenDocument("damaged", "it has fewer pages")
     document.init_forms()
     page = flattened(document, number - 1, document[number - 1])
     width, height = page.get_size()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from parquetry.plural import counted
 from parquetry.serving.search.explanations import Candidates, SearchCandidate, Standing
 
 MOST_DROPPED = 30
@@ -187,9 +188,9 @@ def _picture(results: Sequence[SearchCandidate], sides: Sequence[str]) -> Pictur
     names = {"vector": "by meaning", "text": "by words"}
     told = [f"{alone[side]} {names[side]} alone" for side in sides]
     both = len(results) - sum(alone.values())
-    summary = f"Of {len(results)} results, {both} were found on both sides, {' and '.join(told)}."
+    summary = f"{counted(len(results), 'result')}: {both} found on both sides, {' and '.join(told)}."
     if len(sides) < 2:
-        summary = f"All {len(results)} results were found {names[sides[0]]}." if sides else "Nothing was found."
+        summary = f"{counted(len(results), 'result')} found {names[sides[0]]}." if sides else "Nothing was found."
     columns = ((_MIDDLE, "Result"), *(places[side] for side in sides))
     return Picture(bottom + 12, columns, tuple(lines), tuple(dots), summary)
 

@@ -79,7 +79,7 @@ def test_form_of_an_on_demand_reindex_describes_every_field():
     schema = reindex._parameter_openapi_schema
     assert reindex.enforce_parameter_schema
     fields = schema.definitions["ReindexParameters"]["properties"]
-    assert set(fields) == {"namespace", "documents", "all", "embeddings_only"}
+    assert set(fields) == {"namespace", "documents", "all", "embeddings_only", "budget_usd"}
     assert all(field["title"] and field["description"] for field in fields.values())
     assert schema.definitions["ReindexParameters"]["additionalProperties"] is False
     assert {name: each["description"] for name, each in schema.properties.items()}.keys() == {

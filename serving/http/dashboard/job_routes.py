@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.datastructures import FormData
 
+from parquetry.plural import counted
 from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import AdminCaller, Parts
@@ -96,7 +97,8 @@ def _payload(fields: FormData) -> dict[str, Any]:
 def _names(given: list[str]) -> list[str]:
     names = list(dict.fromkeys(each.strip() for each in given if each.strip()))
     if len(names) > _MOST_NAMES or any(len(each) > _LONGEST_NAME for each in names):
-        raise Problem(422, "invalid-request", f"name at most {_MOST_NAMES} documents, each in {_LONGEST_NAME} letters")
+        most = counted(_MOST_NAMES, "document")
+        raise Problem(422, "invalid-request", f"name at most {most}, each in {_LONGEST_NAME} letters")
     return names
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
+from parquetry.plural import counted
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.http.answers import Recorded
@@ -54,7 +55,7 @@ async def ask_about_selected(
     if text(fields, "all"):
         ids = await in_thread(_matching, parts, caller, fields)
     if len(ids) > MOST_SELECTED:
-        raise Problem(422, "too-many", f"at most {MOST_SELECTED:,} documents are changed at once; narrow the list")
+        raise _too_many()
     found: SelectedDocuments = await in_thread(selection, parts, caller, ids)
     if not found.rows:
         raise Problem(422, "nothing-selected", "select documents that you may change; go back to the list")
@@ -79,7 +80,7 @@ async def change_selected(
     """Do what was asked about."""
     action, ids = _action(fields), text(fields, "ids").split()
     if len(ids) > MOST_SELECTED:
-        raise Problem(422, "too-many", f"at most {MOST_SELECTED:,} documents are changed at once; narrow the list")
+        raise _too_many()
     found: SelectedDocuments = await in_thread(selection, parts, caller, ids)
     if not found.rows:
         raise Problem(422, "nothing-selected", "none of these documents is there any more; go back to the list")
@@ -161,3 +162,8 @@ def _matching(parts: Resources, caller: Principal, fields: FormData) -> list[str
 def _back(fields: FormData) -> str:
     kept = {name: text(fields, name) for name in ("q", "status", "namespace", "source", "type")}
     return f"{DOCUMENTS}?{urlencode({name: value for name, value in kept.items() if value})}"
+
+
+def _too_many() -> Problem:
+    most = counted(MOST_SELECTED, "document is", "documents are")
+    return Problem(422, "too-many", f"at most {most} changed at once; narrow the list")

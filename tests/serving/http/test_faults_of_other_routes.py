@@ -82,7 +82,7 @@ ELSEWHERE = {
     "responses/test_response_faults.py": r"/v1/responses(/.*)?",
     "mcp/test_mcp_faults.py": r"/mcp",
     "test_faults_of_other_routes.py": r"/v1/{path:path}|/metrics",
-    "../web/test_page_faults.py": r"/|/(search|documents|add|sign-in|sign-out)(/.*)?",
+    "../web/test_page_faults.py": r"/|/(search|ask|documents|add|entries|runs|map|quality|admin|sign-(in|out))(/.*)?",
     "no backend call: files of the pages": r"/static/.*",
     "no backend call: they tell the state of the service": r"/health|/ready",
 }

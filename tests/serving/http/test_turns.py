@@ -142,5 +142,6 @@ def test_all_routes_of_searches_take_turns(tmp_path):
         "/api/v1/knowledge/{namespace}/retrieve",
         "/retrieval",
         "/search",
+        "/search/compare",
         "/v1/vector_stores/{vector_store_id}/search",
     }

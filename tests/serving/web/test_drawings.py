@@ -72,7 +72,7 @@ def test_page_is_drawn_with_the_chunk_outlined_and_only_for_those_who_see_the_do
 def test_what_cannot_be_drawn_is_said_in_its_place(gallery):
     answer = asked(gallery, "pages/99")
     assert (answer.status_code, answer.headers["content-type"]) == (404, "image/svg+xml")
-    assert "it cannot be drawn: no-such-page" in answer.text
+    assert "it cannot be drawn: damaged" in answer.text
     content = gallery.file.read_bytes()
     gallery.file.write_bytes(content + b"\n")
     assert "its file has changed since it was read" in asked(gallery, "pages/2").text

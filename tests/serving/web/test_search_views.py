@@ -98,7 +98,7 @@ def test_explanation_shows_ranks_and_scores_of_both_sides_and_why_a_candidate_wa
     page = person("ada").open("/search", q="oak table legs", explain="1")
     assert "passages considered" in page.text
     (title,) = re.findall(r'<title id="sides-title">(.*?)</title>', page.html)
-    assert re.match(rf"Of {RESULTS} results, \d+ were found on both sides", title)
+    assert re.match(rf"{RESULTS} results: \d+ found on both sides", title)
     rows = re.findall(r'<tr( class="dropped")?>\s*<th scope="row">(.*?)</tr>', page.html, re.DOTALL)
     outcomes = [re.findall(r'data-label="Outcome">(.*?)<', row)[0] for _, row in rows]
     assert outcomes[:RESULTS] == [f"Result {place}" for place in range(1, RESULTS + 1)]
