@@ -15,7 +15,8 @@ from tests.documentation import ROOT
 from tests.servers.browser import chromium
 from tests.servers.http_app import running_app, working_app
 from tests.servers.model_service import ModelService, failing, silent, text_stream, whole
-from tests.serving.web.conftest import HOSTILE
+from tests.serving.web.conftest import HOSTILE, TEXTS
+from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
@@ -27,6 +28,18 @@ def analyzed(house):
     """Analyze the corpus as it is now."""
     settings = house.app.resources.settings
     return analyze(Lake(settings.corpus.root).snapshot(), settings.search, again=True)
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    """Run an application over three documents that were analyzed, and nothing else."""
+    workshop = Workshop(tmp_path_factory.mktemp("mapped"))
+    for path, text in TEXTS.items():
+        workshop.write(path, text)
+    workshop.refresh()
+    analyze(workshop.lake.snapshot(), workshop.settings.search)
+    with running_app(parse_settings({"corpus": {"root": str(workshop.root / "corpus")}}, "test")) as app:
+        yield app.url
 
 
 @pytest.fixture
@@ -217,7 +230,7 @@ def test_folder_of_five_hundred_files_is_added_without_a_hang_and_what_waits_is_
     page.get_by_text("499 of 500 searchable, 1 cancelled").wait_for(timeout=200_000)
     assert page.locator(".addition").count() == 500
     page.get_by_role("button", name="Dismiss finished ones").click()
-    assert page.locator("#queue").is_hidden()
+    page.locator("#queue").wait_for(state="hidden")
     page.goto(page.url.replace("/add", "/documents?q=many/"))
     assert "of 499 documents" in page.locator(".status").inner_text()
 
@@ -307,8 +320,8 @@ def test_token_is_asked_for_and_leads_to_the_page(open_page, tmp_path_factory, h
         page.wait_for_url("**/sign-in")
 
 
-def test_map_names_what_is_under_the_pointer_and_lists_an_area(open_page, analyzed):
-    page = open_page("/map")
+def test_map_names_what_is_under_the_pointer_and_lists_an_area(open_page, mapped):
+    page = open_page("/map", base=mapped)
     page.get_by_text("3 documents. Point at one").wait_for()
     assert page.locator("#map-legend li").count() == 1
     page.locator("#map-colour").select_option("type")
@@ -335,8 +348,8 @@ def test_map_names_what_is_under_the_pointer_and_lists_an_area(open_page, analyz
     assert page.locator("#chosen").get_by_role("link", name=name, exact=True).count() == 1
 
 
-def test_map_is_moved_and_listed_by_keyboard(open_page, analyzed):
-    page = open_page("/map")
+def test_map_is_moved_and_listed_by_keyboard(open_page, mapped):
+    page = open_page("/map", base=mapped)
     page.get_by_text("3 documents. Point at one").wait_for()
     page.locator("#map").focus()
     for key in ("+", "+", "ArrowLeft", "-", "-", "-", "Enter"):
@@ -344,8 +357,8 @@ def test_map_is_moved_and_listed_by_keyboard(open_page, analyzed):
     page.get_by_role("heading", name="3 documents in the area").wait_for()
 
 
-def test_points_that_cannot_be_loaded_are_told(open_page, analyzed):
-    page = open_page("/search")
+def test_points_that_cannot_be_loaded_are_told(open_page, mapped):
+    page = open_page("/search", base=mapped)
     page.route("**/map/points", lambda route: route.abort())
     page.goto(page.url.replace("/search", "/map"))
     page.get_by_text("The points of the map cannot be loaded").wait_for()
