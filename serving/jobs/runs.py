@@ -142,7 +142,7 @@ def _sessions(context: JobContext, job: Job) -> SessionsRequest:
 
 def _analyze(context: JobContext) -> JobOutcome:
     settings = context.settings
-    done = analyze(Lake(settings.corpus.root).snapshot(), settings.search, again=True)
+    done = analyze(Lake(settings.corpus.root).snapshot(), settings.search)
     return JobOutcome(asdict(done))
 
 

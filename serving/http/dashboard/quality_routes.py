@@ -107,15 +107,10 @@ def analysis_state(parts: Resources, caller: Principal, file: AnalysisFile | Non
 
 @router.post(f"{QUALITY}/analyze")
 async def start_analysis(caller: AdminCaller, parts: Parts, fields: CheckedForm) -> Response:
-    """Start the analysis of the newest version, unless one waits."""
+    """Start the analysis of the newest version."""
     if not caller.sees_everything:
         raise Forbidden("right-missing", "an analysis is of the whole corpus: it needs a token without limits")
     place = MAP if text(fields, "place") == MAP else QUALITY
-    await in_thread(_start, parts, caller)
+    # A second one finds the version analyzed, and does nothing.
+    await in_thread(submit, parts, caller, "analyze", None, {})
     return redirect(place)
-
-
-def _start(parts: Resources, caller: Principal) -> None:
-    waiting = parts.jobs.list(kind="analyze", state="queued", limit=1)
-    if not waiting:
-        submit(parts, caller, "analyze", None, {})
