@@ -85,6 +85,19 @@ VIEWS: Mapping[str, View] = {
     "search, empty": lambda _, __: "/search",
     "search": lambda scene, n: f"/search?q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
     "search, words": lambda scene, n: f"/search?mode=text&q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
+    "search, explained": lambda scene, n: f"/search?explain=1&q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
+    "ask": lambda _, __: "/ask",
+    "entries": lambda _, __: "/entries",
+    "runs": lambda _, __: "/runs",
+    "versions": lambda _, __: "/runs/versions",
+    "map": lambda _, n: f"/map?cluster={n % 24}",
+    "map, an area": lambda _, n: f"/map?area=0.{n % 8},0.{n % 7},0.{n % 8 + 1},0.{n % 7 + 2}",
+    "map, its points": lambda _, __: "/map/points",
+    "quality": lambda _, __: "/quality",
+    "quality, duplicates": lambda _, n: f"/quality?list=duplicates&page={n % 20 + 1}",
+    "tokens": lambda _, __: "/admin",
+    "audit": lambda _, __: "/admin/audit",
+    "settings": lambda _, __: "/admin/settings",
 }
 """name -> view; others are added here"""
 

@@ -23,6 +23,6 @@ def test_analysis_is_told_and_not_made_again_for_the_same_version(desk):
 
 
 def test_corpus_that_does_not_exist_is_told(desk):
-    refused = desk("analyze", code=2)
-    assert refused.stdout == ""
+    refused = desk("analyze", "--corpus", desk.folder / "none")
+    assert (refused.code, refused.stdout) == (2, "")
     assert "no corpus" in refused.stderr
