@@ -45,6 +45,8 @@ def ray_workers(address: str | None, workers: int) -> Iterator[TaskRunner[Any]]:
         MissingExtra: Ray is not installed.
         SettingsError: no cluster answers at the address.
     """
+    if address is not None:
+        _check_there(address)
     # Read while Ray is imported, so they stay set: the next run of this process needs the same.
     token = {} if "RAY_AUTH_TOKEN_PATH" in os.environ else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     wanted = _QUIET if address is not None else {**_QUIET, **_OWN, **token}
@@ -56,7 +58,6 @@ def ray_workers(address: str | None, workers: int) -> Iterator[TaskRunner[Any]]:
         raise MissingExtra("ray", 'run.task_runner = "ray"') from error
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is not None:
-        _check_there(address)
         with _opened(RayTaskRunner(address=address, init_kwargs=quiet)) as runner:
             yield runner
         return

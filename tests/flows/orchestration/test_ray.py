@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
 
-pytest.importorskip("prefect_ray", reason="the extra `ray` is not installed")
+# Not imported: Ray reads its environment once, when it is.
+if find_spec("prefect_ray") is None:
+    pytest.skip("the extra `ray` is not installed", allow_module_level=True)
 
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
