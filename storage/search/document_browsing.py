@@ -77,15 +77,20 @@ def browse(
         total: number of documents of the whole list, if it is known.
     """
     condition, values = _condition(asked)
-    direction = "DESC" if asked.descending else "ASC"
+    total = count_browsed(connection, asked) if total is None else total
+    size = max(0, min(limit, total - offset))
+    # The last pages are the first ones from the end: rows before a page are sorted, too.
+    from_end = offset > total // 2
+    backwards = asked.descending != from_end
     page = rows(
         connection,
         f"SELECT {_COLUMNS} FROM published WHERE {condition} "
-        f"ORDER BY {_KEYS[asked.order]} {direction} NULLS LAST, document_id, namespace "
-        f"LIMIT {limit:d} OFFSET {offset:d}",
+        f"ORDER BY {_KEYS[asked.order]} {'DESC' if backwards else 'ASC'} NULLS {'FIRST' if from_end else 'LAST'}, "
+        f"document_id {'DESC' if from_end else 'ASC'}, namespace {'DESC' if from_end else 'ASC'} "
+        f"LIMIT {size:d} OFFSET {max(0, total - offset - size) if from_end else offset:d}",
         values,
     )
-    return page, count_browsed(connection, asked) if total is None else total
+    return page[::-1] if from_end else page, total
 
 
 def count_browsed(connection: Connection, asked: Browsing) -> int:

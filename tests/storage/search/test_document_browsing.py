@@ -44,6 +44,8 @@ def test_pages_of_every_order_hold_each_document_once(connection):
             assert {total for _, total in pages} == {1002}
             found = [name for rows, _ in pages for name in names(rows)]
             assert len(found) == len(set(found)) == 1002, order
+            # The last pages are read from the end of the list.
+            assert found == names(browse(connection, asked, 2000, 0)[0]), order
 
 
 def test_order_is_that_of_the_column_whatever_the_case(connection):
