@@ -11,7 +11,7 @@ from parquetry.analysis.near_duplicates import Likeness, Sketch, groups, likenes
 from parquetry.analysis.similar_vectors import MOST_PAIRS, Rows, similar_pairs
 from parquetry.storage.analysis.course import COMPARING, Look, check_of
 from parquetry.storage.analysis.earlier import MOST_CHANGED, Earlier
-from parquetry.storage.analysis.facts import Facts
+from parquetry.storage.analysis.facts import CorpusFacts
 from parquetry.storage.database import Connection
 
 _READ = 100
@@ -19,7 +19,7 @@ _READ = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class Likenesses:
     """Documents with nearly the same text, by row of the facts."""
 
     near: np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -34,7 +34,7 @@ class Alike:
     """True if there were more similar documents than are compared"""
 
 
-def find_alike(connection: Connection, facts: Facts, before: Earlier | None, look: Look) -> Alike:
+def find_alike(connection: Connection, facts: CorpusFacts, before: Earlier | None, look: Look) -> Likenesses:
     """Return the documents with nearly the same text as others.
 
     Documents with the same bytes count as one. Pairs that an earlier analysis found among documents that have not
@@ -58,10 +58,10 @@ def find_alike(connection: Connection, facts: Facts, before: Earlier | None, loo
     if before is not None:
         alike += _kept(facts, before, compared)
     near, share = _of_rows(facts, contents, alike)
-    return Alike(near, share, compared, tuple(alike), len(pairs) >= MOST_PAIRS)
+    return Likenesses(near, share, compared, tuple(alike), len(pairs) >= MOST_PAIRS)
 
 
-def _contents(facts: Facts) -> tuple[dict[int, int], Rows]:
+def _contents(facts: CorpusFacts) -> tuple[dict[int, int], Rows]:
     """Return row -> first row with its content, and these, ascending."""
     hashes = facts.table["content_hash"].to_pylist()
     standing: dict[object, int] = {}
@@ -72,7 +72,7 @@ def _contents(facts: Facts) -> tuple[dict[int, int], Rows]:
 
 
 def _sketches(
-    connection: Connection, facts: Facts, compared: Rows, pairs: Sequence[tuple[int, int]], look: Look
+    connection: Connection, facts: CorpusFacts, compared: Rows, pairs: Sequence[tuple[int, int]], look: Look
 ) -> dict[int, Sketch]:
     """Return sketches of the texts of documents that are compared, by place; texts are read in one pass."""
     revisions = facts.table["revision"].to_pylist()
@@ -88,7 +88,7 @@ def _sketches(
     return sketches
 
 
-def _kept(facts: Facts, before: Earlier, compared: Rows) -> list[Likeness]:
+def _kept(facts: CorpusFacts, before: Earlier, compared: Rows) -> list[Likeness]:
     """Return the pairs of the earlier analysis of which both documents are still there and stand for their content."""
     revisions = facts.table["revision"].to_pylist()
     places = {revisions[row]: row for row in compared.tolist() if row in before.rows}
@@ -101,7 +101,7 @@ def _kept(facts: Facts, before: Earlier, compared: Rows) -> list[Likeness]:
 
 
 def _of_rows(
-    facts: Facts, contents: dict[int, int], alike: Sequence[Likeness]
+    facts: CorpusFacts, contents: dict[int, int], alike: Sequence[Likeness]
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.float32]]]:
     """Return group and share of each row; documents with the same content have those of the one that was compared."""
     count = facts.table.num_rows

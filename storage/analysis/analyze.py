@@ -14,10 +14,10 @@ from parquetry.analysis.projection import Labels, Matrix, add_places, add_to_clu
 from parquetry.analysis.similar_vectors import MOST_PAIRS
 from parquetry.errors import SettingsError
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.analysis.alike import Alike, find_alike
+from parquetry.storage.analysis.alike import Likenesses, find_alike
 from parquetry.storage.analysis.course import DRAWING, FACTS, Look, check_of, no_look
 from parquetry.storage.analysis.earlier import CHANGED, Earlier, earlier
-from parquetry.storage.analysis.facts import Facts, read_facts
+from parquetry.storage.analysis.facts import CorpusFacts, read_facts
 from parquetry.storage.analysis.folder import newest_analysis, write_analysis
 from parquetry.storage.database import Connection
 from parquetry.storage.lake.lake import Snapshot
@@ -76,14 +76,14 @@ def analyze(
 
 
 def _compared(
-    connection: Connection, facts: Facts, before: Earlier | None, look: Look
+    connection: Connection, facts: CorpusFacts, before: Earlier | None, look: Look
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the facts with groups of documents that are alike, and their places."""
     notes: list[str] = []
     if facts.left_out:
         notes.append(f"{facts.left_out} documents without a vector of the usual embedder are compared with none")
     count = facts.table.num_rows
-    alike = Alike(np.full(count, -1, np.int32), np.full(count, np.nan, np.float32), facts.rows[:0], (), cut=False)
+    alike = Likenesses(np.full(count, -1, np.int32), np.full(count, np.nan, np.float32), facts.rows[:0], (), cut=False)
     places, cluster = np.full((count, 2), np.nan, np.float32), np.full(count, -1, np.int32)
     if len(facts.rows) > MOST_COMPARED:
         number = f"{len(facts.rows):,}"
@@ -102,7 +102,7 @@ def _compared(
     return table.replace_schema_metadata({CHANGED: str(before.changed if before else 0)}), tuple(notes)
 
 
-def _placed(facts: Facts, before: Earlier | None, look: Look) -> tuple[Matrix, Labels]:
+def _placed(facts: CorpusFacts, before: Earlier | None, look: Look) -> tuple[Matrix, Labels]:
     """Return place and cluster of each vector; those that were placed before stay where they are."""
     check = check_of(look, DRAWING)
     check()
@@ -115,7 +115,7 @@ def _placed(facts: Facts, before: Earlier | None, look: Look) -> tuple[Matrix, L
     return project(facts.vectors, check), clusters(facts.vectors, check)
 
 
-def _alike_columns(facts: Facts, alike: Alike) -> dict[str, pa.Array]:
+def _alike_columns(facts: CorpusFacts, alike: Likenesses) -> dict[str, pa.Array]:
     count = facts.table.num_rows
     revisions = facts.table["revision"].to_pylist()
     compared = np.zeros(count, np.bool_)

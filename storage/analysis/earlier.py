@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquetry.storage.analysis.facts import Facts
+from parquetry.storage.analysis.facts import CorpusFacts
 from parquetry.storage.analysis.folder import AnalysisFile
 
 MOST_CHANGED = 0.1
@@ -57,7 +57,7 @@ class Earlier:
         return values
 
 
-def earlier(file: AnalysisFile | None, facts: Facts) -> Earlier | None:
+def earlier(file: AnalysisFile | None, facts: CorpusFacts) -> Earlier | None:
     """Return what an earlier analysis knows; None if there is none, or if too much has changed since.
 
     Args:

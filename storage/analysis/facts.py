@@ -1,4 +1,4 @@
-"""Facts on the documents of a version, and their vectors."""
+"""CorpusFacts on the documents of a version, and their vectors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Facts on the documents of a version, and the vectors of those that can be compared."""
+class CorpusFacts:
+    """CorpusFacts on the documents of a version, and the vectors of those that can be compared."""
 
     table: pa.Table
     """a row for each document"""
@@ -40,7 +40,7 @@ class Facts:
     """number of documents without a vector of the usual embedder"""
 
 
-def read_facts(connection: Connection) -> Facts:
+def read_facts(connection: Connection) -> CorpusFacts:
     """Return the facts on all documents.
 
     Args:
@@ -55,11 +55,11 @@ def read_facts(connection: Connection) -> Facts:
     vectors = found["vector"].combine_chunks()
     flat = np.asarray((vectors if len(rows) == len(vectors) else vectors.take(pa.array(rows))).flatten(), np.float32)
     if not len(rows) or len(flat) % len(rows):
-        return Facts(table, np.array([], np.int64), np.zeros((0, 1), np.float32), table.num_rows)
+        return CorpusFacts(table, np.array([], np.int64), np.zeros((0, 1), np.float32), table.num_rows)
     matrix = flat.reshape(len(rows), -1)
     # A document without words has a vector of zeros.
     lengths = np.linalg.norm(matrix, axis=1)
     real = np.isfinite(lengths) & (lengths > 0)
-    return Facts(
+    return CorpusFacts(
         table, rows[real], np.ascontiguousarray(matrix[real] / lengths[real, None]), table.num_rows - int(real.sum())
     )

@@ -103,7 +103,7 @@ def test_file_of_an_earlier_program_is_not_built_upon(desk):
     analyze(desk.lake.snapshot(), desk.settings.search, again=True)
     file = newest_analysis(desk.lake.layout, desk.settings.search)
     table = pq.read_table(file.path)
-    facts = analyzing.Facts(table, analyzing.np.arange(36), analyzing.np.zeros((36, 1), "float32"), 0)
+    facts = analyzing.CorpusFacts(table, analyzing.np.arange(36), analyzing.np.zeros((36, 1), "float32"), 0)
     assert earlier.earlier(file, facts).changed == 0
     assert earlier.earlier(None, facts) is None
     pq.write_table(table.drop_columns(["like"]), file.path)
