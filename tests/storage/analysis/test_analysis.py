@@ -95,7 +95,7 @@ def test_another_persons_document_is_in_no_list_and_in_no_count(asking):
         assert asking(analyzed, caller=caller)["duplicates"] == number
         found = asking(alike, "duplicates", 10, 0, caller=caller)
         assert len(found) == found[0]["members"] == number
-        assert len(asking(placed, caller=caller)["x"]) == 4 + number
+        assert len(asking(placed, caller=caller).x) == 4 + number
         assert asking(within, (0, 0, 1, 1), 10, caller=caller)[1] == 4 + number
         assert sum(size for _, size, _ in asking(names_of_clusters, caller=caller)) == 4 + number
 
