@@ -5,7 +5,9 @@ import re
 import pytest
 
 from parquetry.reasons import DOCUMENTS
+from parquetry.serving.jobs.model import KINDS
 from parquetry.serving.web.bars import WIDTH, stage_bars
+from parquetry.serving.web.jobs import NAMES
 from parquetry.serving.web.repairs import REPAIRS
 from tests.serving.web.browsing import Visitor
 from tests.serving.web.conftest import HOSTILE
@@ -16,6 +18,10 @@ slow = pytest.mark.slow
 
 def test_every_reason_of_a_document_has_something_to_do():
     assert REPAIRS.keys() == DOCUMENTS.keys()
+
+
+def test_every_kind_of_job_has_a_name():
+    assert set(KINDS) == set(NAMES)
 
 
 def test_bars_are_in_proportion_and_parts_of_the_processing_come_last():
