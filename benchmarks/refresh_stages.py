@@ -79,9 +79,11 @@ def timed_refresh() -> None:
     from parquetry.flows.pipelines import documents, pipeline
     from parquetry.flows.pipelines.observer import Observer
     from parquetry.settings.sections import CorpusSettings, Settings
+    from parquetry.storage.without_pandas import use_without_pandas
     from parquetry.tasks.documents.batch_stats import BatchStats
     from parquetry.tasks.engine.base import DirectEngine
 
+    use_without_pandas()
     spent: defaultdict[str, float] = defaultdict(float, {"start and imports": time.process_time()})
 
     def timed(owner: Any, name: str, stage: str) -> None:

@@ -1,4 +1,4 @@
-"""Documents that say nearly the same: found by their vectors, and decided by their words."""
+"""Documents that say nearly the same: their words decide. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ import numpy as np
 
 LEAST_SHARE = 0.7
 """share of word sequences that two documents have in common from which on they are nearly the same"""
-MOST_PAIRS = 50_000
-"""pairs whose words are compared at most, those with the most similar vectors first"""
-_LEAST_SIMILARITY = 0.95
-"""cosine of two documents' vectors from which on their words are compared"""
-_NEIGHBOURS = 3
-"""most similar documents that each one is compared with"""
-_BLOCK = 256
-"""documents that are compared with all others at a time"""
 _SEQUENCE = 5
 """words of a sequence"""
 _LONGEST = 200_000
@@ -29,7 +21,6 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """odd number that spreads hashes over all bits"""
 _WORD = re.compile(r"\w+")
 
-Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 Sketch = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
@@ -43,32 +34,6 @@ class Likeness:
     """0-based, greater than `first`"""
     share: float
     """share of the word sequences of both that they have in common, 0 to 1"""
-
-
-def similar_pairs(vectors: Matrix) -> list[tuple[int, int]]:
-    """Return pairs of documents with similar vectors, the most similar first, at most `MOST_PAIRS`.
-
-    Args:
-        vectors: float32[n, dimensions], L2-normalised.
-
-    Returns:
-        Places of two documents, 0-based, the smaller first.
-    """
-    count = len(vectors)
-    wanted = min(_NEIGHBOURS, count - 1)
-    if wanted < 1:
-        return []
-    found: dict[tuple[int, int], float] = {}
-    for start in range(0, count, _BLOCK):
-        similar = vectors[start : start + _BLOCK] @ vectors.T
-        rows = np.arange(len(similar))
-        similar[rows, rows + start] = -1
-        nearest = np.argpartition(similar, count - wanted, axis=1)[:, count - wanted :]
-        cosines = np.take_along_axis(similar, nearest, axis=1)
-        for row, place in zip(*np.nonzero(cosines >= _LEAST_SIMILARITY), strict=True):
-            one, other = start + int(row), int(nearest[row, place])
-            found[min(one, other), max(one, other)] = float(cosines[row, place])
-    return sorted(found, key=lambda pair: (-found[pair], pair))[:MOST_PAIRS]
 
 
 def likenesses(pairs: Iterable[tuple[int, int]], sketches: Mapping[int, Sketch]) -> list[Likeness]:

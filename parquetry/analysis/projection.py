@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from concurrent.futures import wait
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from parquetry.analysis.similar_vectors import Check, no_check
 from parquetry.errors import SettingsError
+from parquetry.threads import threads_of
 
 LANDMARKS = 3_000
 """documents whose places are computed; the others stand between the nearest of these"""
@@ -20,12 +23,16 @@ _BLOCK = 2_000
 """documents whose distances to the landmarks are computed at a time"""
 _MOST_CLUSTERS = 24
 _SEED = 0
+_LOOK_SECONDS = 0.25
+"""seconds between two checks while scikit-learn computes"""
 
+Result = TypeVar("Result")
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 Labels = np.ndarray[tuple[int], np.dtype[np.int32]]
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def project(vectors: Matrix) -> Matrix:
+def project(vectors: Matrix, check: Check = no_check) -> Matrix:
     """Return a place in the unit square for each vector; like vectors stand together, and the same ones always there.
 
     Above `LANDMARKS` vectors, so many of them are placed by t-SNE, after their 50 main components, and the others by
@@ -33,6 +40,7 @@ def project(vectors: Matrix) -> Matrix:
 
     Args:
         vectors: float32[n, dimensions], L2-normalised.
+        check: called between steps, and several times a second while places are computed; raises to end it.
 
     Returns:
         float32[n, 2], 0 to 1.
@@ -56,16 +64,35 @@ def project(vectors: Matrix) -> Matrix:
         init=np.ascontiguousarray(_two(known) / spread * 1e-4),
         random_state=_SEED,
     )
-    with _one_thread():
-        places = np.asarray(model.fit_transform(known), np.float32)
-    return _in_unit_square(places if count == len(chosen) else _between(reduced, known, places))
+    places = np.asarray(_computed(lambda: model.fit_transform(known), check), np.float32)
+    return _in_unit_square(places if count == len(chosen) else _between(reduced, known, places, check))
 
 
-def clusters(vectors: Matrix) -> Labels:
+def add_places(vectors: Matrix, places: Matrix, check: Check = no_check) -> Matrix:
+    """Return places in which those without one stand between the nearest of those that have one.
+
+    Args:
+        vectors: as in `project`.
+        places: float32[n, 2]; NaN where there is none yet; one at least is there.
+        check: as in `project`.
+    """
+    has_place = ~np.isnan(places[:, 0])
+    known = np.flatnonzero(has_place)
+    if len(known) > LANDMARKS:
+        known = np.sort(np.random.default_rng(_SEED).choice(known, LANDMARKS, replace=False))
+    found = places.copy()
+    if not has_place.all():
+        reduced = _main_components(vectors)
+        found[~has_place] = _between(reduced[~has_place], reduced[known], places[known], check)
+    return found
+
+
+def clusters(vectors: Matrix, check: Check = no_check) -> Labels:
     """Return the number of the cluster of each vector, 0-based, the largest cluster first.
 
     Args:
         vectors: as in `project`.
+        check: as in `project`.
 
     Raises:
         SettingsError: the extra `map` is not installed.
@@ -76,13 +103,28 @@ def clusters(vectors: Matrix) -> Labels:
         return np.zeros(count, np.int32)
     cluster = _scikit_learn("cluster")
     model = cluster.MiniBatchKMeans(number, n_init=3, random_state=_SEED, batch_size=2048)
-    with _one_thread():
-        labels = np.asarray(model.fit_predict(_main_components(vectors)))
+    labels = np.asarray(_computed(lambda: model.fit_predict(_main_components(vectors)), check))
     largest_first = np.argsort(-np.bincount(labels, minlength=number), kind="stable")
     rank = np.empty(number, np.int32)
     rank[largest_first] = np.arange(number, dtype=np.int32)
     ranked: Labels = rank[labels]
     return ranked
+
+
+def add_to_clusters(vectors: Matrix, labels: Labels) -> Labels:
+    """Return clusters in which those without one are in that with the nearest centre.
+
+    Args:
+        vectors: as in `project`.
+        labels: int32[n], -1 where there is none yet; one at least is there.
+    """
+    numbers = np.unique(labels[labels >= 0])
+    centres = np.stack([vectors[labels == number].mean(axis=0) for number in numbers])
+    missing = np.flatnonzero(labels < 0)
+    distances = (centres**2).sum(axis=1) - 2 * vectors[missing] @ centres.T
+    found = labels.copy()
+    found[missing] = numbers[distances.argmin(axis=1)]
+    return found
 
 
 def _scikit_learn(module: str) -> Any:
@@ -92,10 +134,16 @@ def _scikit_learn(module: str) -> Any:
         raise SettingsError("a map needs the extra map: pip install 'parquetry[map]'") from error
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    """Leave the other processors to searches; threads that wait for each other are slow on a busy machine."""
-    limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(1)
-    return limits
+def _computed(function: Callable[[], Result], check: Check) -> Result:
+    """Return the result of a function that cannot be interrupted; when the check raises, it ends by itself later."""
+    if check is no_check:
+        return function()
+    with threads_of(1, "map") as threads:
+        future = threads.submit(function)
+        while not future.done():
+            check()
+            wait([future], _LOOK_SECONDS)
+        return future.result()
 
 
 def _main_components(vectors: Matrix) -> Matrix:
@@ -112,14 +160,16 @@ def _two(reduced: Matrix) -> Matrix:
     return found
 
 
-def _between(reduced: Matrix, known: Matrix, places: Matrix) -> Matrix:
+def _between(reduced: Matrix, known: Matrix, places: Matrix, check: Check) -> Matrix:
     """Return a place for each vector between those of its nearest landmarks, nearer ones counting more."""
     found: Matrix = np.empty((len(reduced), 2), np.float32)
     squares = (known**2).sum(axis=1)
+    among = min(_NEAREST, len(known) - 1)
     for start in range(0, len(reduced), _BLOCK):
+        check()
         block = reduced[start : start + _BLOCK]
         distances = (block**2).sum(axis=1)[:, None] - 2 * block @ known.T + squares
-        nearest = np.argpartition(distances, _NEAREST, axis=1)[:, :_NEAREST]
+        nearest = np.argpartition(distances, among, axis=1)[:, : max(1, among)]
         weights = 1 / np.maximum(np.take_along_axis(distances, nearest, axis=1), 1e-9)
         weights /= weights.sum(axis=1, keepdims=True)
         found[start : start + _BLOCK] = (places[nearest] * weights[:, :, None]).sum(axis=1)

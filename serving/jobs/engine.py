@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.storage.analysis.course import Stage
 from parquetry.tasks.engine.base import BatchHandler, Cancelled, DirectEngine, Report, Result, RunLike, Work
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Progress(Observer):
 
     def step(self, name: str) -> None:
         """Note the step that begins."""
-        if name == "publish":
+        if name in get_args(Stage):
+            self._put({"stage": name})
+        elif name == "publish":
             with self._lock:
                 self._counts["stage"] = "publishing"
                 self._counts.pop("slow", None)

@@ -1,4 +1,4 @@
-"""Runs over whole sources: refresh, reindex, sessions, restore. Each is carried out alone."""
+"""Runs over whole sources: refresh, reindex, sessions, restore, analyze. Each is carried out alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
+from parquetry.freed_memory import give_back
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext, failure_of
@@ -24,6 +25,7 @@ from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings, override
 from parquetry.sources.registry import scopes_of
 from parquetry.storage.analysis.analyze import analyze
+from parquetry.storage.analysis.course import Stage
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.current import published_sources
 from parquetry.storage.lake.lake import Lake
@@ -63,7 +65,7 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
         case "restore":
             return _restore(context, job)
         case "analyze":
-            return _analyze(context)
+            return _analyze(context, engine)
         case _:
             raise ValueError(f"{job.kind} is no run over whole sources")
     context.follow(report.version)
@@ -140,9 +142,20 @@ def _sessions(context: JobContext, job: Job) -> SessionsRequest:
     )
 
 
-def _analyze(context: JobContext) -> JobOutcome:
+def _analyze(context: JobContext, engine: StoppableEngine) -> JobOutcome:
     settings = context.settings
-    done = analyze(Lake(settings.corpus.root).snapshot(), settings.search)
+    told: list[Stage] = []
+
+    def look(stage: Stage) -> None:
+        engine.check()
+        if stage not in told:
+            told.append(stage)
+            engine.on_step(stage)
+
+    try:
+        done = analyze(Lake(settings.corpus.root).snapshot(), settings.search, look=look)
+    finally:
+        give_back()
     return JobOutcome(asdict(done))
 
 

@@ -58,7 +58,7 @@ class ShownFailure:
     detail: str
     """message of the run: what was wrong, and where"""
     repair: str
-    """what to do, in one sentence"""
+    """a sentence on what to do"""
 
 
 @dataclass(frozen=True, slots=True)

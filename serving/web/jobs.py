@@ -22,6 +22,7 @@ NAMES: Mapping[str, str] = {
     "ingest": "Added documents",
     "remove": "Removal",
     "clear": "Removal of uploads",
+    "analyze": "Analysis",
     "reinstate": "Undoing of a deletion",
 }
 """kind of a job, or of a run -> its name on pages"""
@@ -31,6 +32,9 @@ _STAGES: Mapping[str, str] = {
     "sessions": "Learning from sessions",
     "publishing": "Publishing",
     "published": "Bringing the search index up to date",
+    "facts": "Collecting what is known of documents",
+    "comparing": "Comparing documents",
+    "drawing": "Drawing the map",
 }
 
 
@@ -130,6 +134,8 @@ def subject_of(job: Job) -> str:
             return f"version {payload.get('version')}{space}"
         case "remove" | "reinstate":
             return counted(len(named), "document") if named else "what was deleted"
+        case "analyze":
+            return "all documents"
         case "undo":
             return f"decision {payload.get('decision_id')}"
         case "reindex" | "plan" if payload.get("documents"):

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquetry.analysis.near_duplicates import Sketch, groups, likenesses, similar_pairs, sketch
-from parquetry.analysis.projection import clusters, project
+from parquetry.analysis.one_thread import one_thread
+from parquetry.analysis.projection import Labels, Matrix, add_places, add_to_clusters, clusters, project
+from parquetry.analysis.similar_vectors import MOST_PAIRS
 from parquetry.errors import SettingsError
 from parquetry.settings.sections import SearchSettings
+from parquetry.storage.analysis.alike import Likenesses, find_alike
+from parquetry.storage.analysis.course import DRAWING, FACTS, Look, check_of, no_look
+from parquetry.storage.analysis.earlier import CHANGED, Earlier, earlier
+from parquetry.storage.analysis.facts import CorpusFacts, read_facts
 from parquetry.storage.analysis.folder import newest_analysis, write_analysis
 from parquetry.storage.database import Connection
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 MOST_COMPARED = 200_000
-"""documents of a corpus above which their vectors are not compared: memory and time grow with their number, and its
-square"""
-_LITTLE = 200
-"""characters of a page, or of a whole document without pages, that are little"""
-_FACTS = f"""
-SELECT d.document_id, d.namespace, d.revision, d.content_hash, d.embedder, d.characters, q.known_loss, q.pages,
-    q.pages_without_text, q.pages_unread, q.pages_ocr, q.ocr_confidence, q.unmapped, q.cut,
-    d.status = 'indexed' AND (coalesce(q.median_characters, d.characters) < {_LITTLE}
-        AND (q.pages IS NOT NULL OR d.size > 20 * d.characters)) AS little_text,
-    t.vector
-FROM documents AS d LEFT JOIN quality AS q USING (revision) LEFT JOIN texts AS t USING (revision)
-WHERE d.revision <> 0
-ORDER BY d.namespace, d.document_id
-"""
-_READ = 100
-"""texts that are in memory at a time"""
-
-Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
-Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+"""documents of a corpus above which their vectors are not compared: memory grows with their number"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +47,16 @@ class Analysis:
     """False if this version had been analyzed before"""
 
 
-def analyze(snapshot: Snapshot, settings: SearchSettings, *, again: bool = False) -> Analysis:
+def analyze(snapshot: Snapshot, settings: SearchSettings, *, again: bool = False, look: Look = no_look) -> Analysis:
     """Analyze a version of a corpus, unless that was done, and keep the outcome beside its search index.
+
+    What an earlier analysis found about documents that have not changed is kept, as long as few have.
 
     Args:
         snapshot: snapshot of the corpus.
         settings: give the location of the folder.
-        again: analyze even if this version has been.
+        again: analyze even if this version has been, and compare and place all documents.
+        look: called while it works; raises to end it.
 
     Raises:
         StorageError: the corpus cannot be read, or the outcome not be written.
@@ -75,83 +64,80 @@ def analyze(snapshot: Snapshot, settings: SearchSettings, *, again: bool = False
     present = newest_analysis(snapshot.layout, settings)
     if present is not None and present.version >= snapshot.version and not again:
         return _summed(pq.read_table(present.path), present.version, (), is_new=False)
-    with connect_snapshot(snapshot) as connection:
-        found = connection.sql(_FACTS).to_arrow_table()
-        table, notes = _compared(connection, found)
+    look(FACTS)
+    with connect_snapshot(snapshot) as connection, one_thread():
+        facts = read_facts(connection)
+        before = None if again else earlier(present, facts)
+        table, notes = _compared(connection, facts, before, look)
     write_analysis(snapshot.layout, settings, snapshot.version, table)
     return _summed(table, snapshot.version, notes, is_new=True)
 
 
-def _compared(connection: Connection, found: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+def _compared(
+    connection: Connection, facts: CorpusFacts, before: Earlier | None, look: Look
+) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the facts with groups of documents that are alike, and their places."""
-    count = found.num_rows
-    near, share = np.full(count, -1, np.int32), np.full(count, np.nan, np.float32)
-    places, cluster = np.full((count, 2), np.nan, np.float32), np.full(count, -1, np.int32)
     notes: list[str] = []
-    rows, vectors, left_out = _vectors(found)
-    if left_out:
-        notes.append(f"{left_out} documents without a vector of the usual embedder are compared with none")
-    if len(rows) > MOST_COMPARED:
-        notes.append(f"documents are compared in corpora of at most {MOST_COMPARED:,}; this one has {len(rows):,}")
-    elif len(rows):
-        pairs = _of_other_content(found, rows, similar_pairs(vectors))
-        alike = likenesses(pairs, _sketches(connection, found, rows, pairs))
-        near[rows] = groups(alike, len(rows))
-        for each in alike:
-            for place in (rows[each.first], rows[each.second]):
-                share[place] = np.fmax(share[place], each.share)
+    if facts.left_out:
+        notes.append(f"{facts.left_out} documents without a vector of the usual embedder are compared with none")
+    count = facts.table.num_rows
+    alike = Likenesses(np.full(count, -1, np.int32), np.full(count, np.nan, np.float32), facts.rows[:0], (), cut=False)
+    places, cluster = np.full((count, 2), np.nan, np.float32), np.full(count, -1, np.int32)
+    if len(facts.rows) > MOST_COMPARED:
+        number = f"{len(facts.rows):,}"
+        notes.append(f"documents are compared in corpora of at most {MOST_COMPARED:,}; this one has {number}")
+    elif len(facts.rows):
+        alike = find_alike(connection, facts, before, look)
+        if alike.cut:
+            notes.append(f"only the {MOST_PAIRS:,} most similar pairs of documents were compared by their words")
         try:
-            places[rows], cluster[rows] = project(vectors), clusters(vectors)
+            places[facts.rows], cluster[facts.rows] = _placed(facts, before, look)
         except SettingsError as error:
             notes.append(str(error))
-    columns = {
-        "near": pa.array(near, mask=near < 0),
-        "near_share": pa.array(share, mask=np.isnan(share)),
+    table = facts.table
+    for name, values in {**_alike_columns(facts, alike), **_place_columns(places, cluster)}.items():
+        table = table.append_column(name, values)
+    return table.replace_schema_metadata({CHANGED: str(before.changed if before else 0)}), tuple(notes)
+
+
+def _placed(facts: CorpusFacts, before: Earlier | None, look: Look) -> tuple[Matrix, Labels]:
+    """Return place and cluster of each vector; those that were placed before stay where they are."""
+    check = check_of(look, DRAWING)
+    check()
+    if before is not None:
+        known = [before.column(name, facts.table.num_rows)[facts.rows] for name in ("x", "y", "cluster")]
+        if not np.isnan(known[0]).all():
+            places = np.column_stack(known[:2]).astype(np.float32)
+            labels = np.where(np.isnan(known[2]), -1, known[2]).astype(np.int32)
+            return add_places(facts.vectors, places, check), add_to_clusters(facts.vectors, labels)
+    return project(facts.vectors, check), clusters(facts.vectors, check)
+
+
+def _alike_columns(facts: CorpusFacts, alike: Likenesses) -> dict[str, pa.Array]:
+    count = facts.table.num_rows
+    revisions = facts.table["revision"].to_pylist()
+    compared = np.zeros(count, np.bool_)
+    compared[alike.compared] = True
+    like: list[list[int] | None] = [None] * count
+    shares: list[list[float] | None] = [None] * count
+    for each in alike.pairs:
+        like[each.first] = [*(like[each.first] or ()), revisions[each.second]]
+        shares[each.first] = [*(shares[each.first] or ()), each.share]
+    return {
+        "near": pa.array(alike.near, mask=alike.near < 0),
+        "near_share": pa.array(alike.share, mask=np.isnan(alike.share)),
+        "compared": pa.array(compared),
+        "like": pa.array(like, pa.list_(pa.int64())),
+        "like_share": pa.array(shares, pa.list_(pa.float32())),
+    }
+
+
+def _place_columns(places: Matrix, cluster: Labels) -> dict[str, pa.Array]:
+    return {
         "x": pa.array(places[:, 0], mask=np.isnan(places[:, 0])),
         "y": pa.array(places[:, 1], mask=np.isnan(places[:, 1])),
         "cluster": pa.array(cluster, mask=cluster < 0),
     }
-    table = found.drop_columns(["vector"])
-    for name, values in columns.items():
-        table = table.append_column(name, values)
-    return table, tuple(notes)
-
-
-def _vectors(found: pa.Table) -> tuple[Rows, Matrix, int]:
-    """Return the rows of documents with a vector of the usual embedder, their vectors, and the number of others."""
-    embedders = found["embedder"].to_pylist()
-    known = [each for each in set(embedders) if each is not None]
-    usual = max(sorted(known), key=embedders.count, default=None)
-    rows = np.array([row for row, each in enumerate(embedders) if usual is not None and each == usual], np.int64)
-    taken = found["vector"].combine_chunks().take(pa.array(rows))
-    flat = np.asarray(taken.flatten(), np.float32)
-    if not len(rows) or len(flat) % len(rows):
-        return np.array([], np.int64), np.zeros((0, 1), np.float32), found.num_rows
-    vectors = flat.reshape(len(rows), -1)
-    # A document without words has a vector of zeros.
-    lengths = np.linalg.norm(vectors, axis=1)
-    real = np.isfinite(lengths) & (lengths > 0)
-    return rows[real], np.ascontiguousarray(vectors[real] / lengths[real, None]), found.num_rows - int(real.sum())
-
-
-def _of_other_content(found: pa.Table, rows: Rows, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs of documents whose bytes differ: others are duplicates."""
-    hashes = found["content_hash"].to_pylist()
-    return [(one, other) for one, other in pairs if hashes[rows[one]] != hashes[rows[other]]]
-
-
-def _sketches(
-    connection: Connection, found: pa.Table, rows: Rows, pairs: Sequence[tuple[int, int]]
-) -> dict[int, Sketch]:
-    """Return sketches of the texts of documents that are compared, by place; texts are read in one pass."""
-    revisions = found["revision"].to_pylist()
-    places = {revisions[rows[place]]: place for pair in pairs for place in pair}
-    cursor = connection.cursor()
-    cursor.execute("SELECT revision, text FROM texts WHERE revision IN (SELECT unnest($1::BIGINT[]))", [list(places)])
-    sketches: dict[int, Sketch] = {}
-    while read := cursor.fetchmany(_READ):
-        sketches |= {places[revision]: sketch(text) for revision, text in read}
-    return sketches
 
 
 def _summed(table: pa.Table, version: int, notes: tuple[str, ...], *, is_new: bool) -> Analysis:

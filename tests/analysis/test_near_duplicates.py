@@ -1,20 +1,14 @@
 """Documents that say nearly the same: found, measured and put together; others are not."""
 
-import numpy as np
 import pytest
 
-from parquetry.analysis.near_duplicates import LEAST_SHARE, Likeness, groups, likenesses, shared, similar_pairs, sketch
+from parquetry.analysis.near_duplicates import LEAST_SHARE, Likeness, groups, likenesses, shared, sketch
 
 WORDS = [f"word{number}" for number in range(4000)]
 
 
 def text(start, stop):
     return " ".join(WORDS[start:stop])
-
-
-def vectors(*rows):
-    array = np.array(rows, np.float32)
-    return array / np.linalg.norm(array, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("size", [100, 3000])
@@ -38,19 +32,6 @@ def test_case_and_signs_do_not_matter_and_order_does():
 @pytest.mark.parametrize("given", ["", "oak", "\ud800 oak", "-" * 50])
 def test_short_and_odd_texts_are_like_themselves(given):
     assert shared(sketch(given), sketch(given)) == 1
-
-
-def test_similar_vectors_are_pairs_and_others_are_not():
-    found = similar_pairs(vectors([1, 0, 0], [0, 1, 0], [1, 0.05, 0], [0, 1, 0.01], [0, 0, 1]))
-    assert found == [(1, 3), (0, 2)]
-    assert similar_pairs(vectors([1, 0])) == []
-
-
-def test_pairs_are_found_across_blocks():
-    generator = np.random.default_rng(1)
-    many = generator.normal(size=(700, 32)).astype(np.float32)
-    many[650] = many[3] + 0.01
-    assert similar_pairs(vectors(*many)) == [(3, 650)]
 
 
 def test_only_texts_that_are_nearly_the_same_are_alike():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parquetry.analysis import projection
-from parquetry.analysis.projection import clusters, project
+from parquetry.analysis.projection import add_places, add_to_clusters, clusters, project
 from parquetry.errors import SettingsError
 
 
@@ -38,6 +38,42 @@ def test_documents_beyond_the_landmarks_stand_with_theirs(monkeypatch):
     monkeypatch.setattr(projection, "LANDMARKS", 90)
     vectors = families(6, 30)
     assert neighbours_kept(vectors, project(vectors), 30) > 0.9
+
+
+def test_added_documents_stand_with_theirs_and_move_no_other():
+    vectors = families(6, 30)
+    places, labels = project(vectors), np.arange(180, dtype=np.int32) // 30
+    missing = np.arange(0, 180, 7)
+    fewer, fewer_labels = places.copy(), labels.copy()
+    fewer[missing], fewer_labels[missing] = np.nan, -1
+    added = add_places(vectors, fewer)
+    kept = np.setdiff1d(np.arange(180), missing)
+    assert np.array_equal(added[kept], places[kept])
+    assert neighbours_kept(vectors, added, 30) > 0.95
+    assert np.array_equal(add_to_clusters(vectors, fewer_labels), labels)
+    assert np.array_equal(add_places(vectors, places), places)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_known_places_are_enough(count):
+    places = np.full((9, 2), np.nan, np.float32)
+    places[:count] = 0.5
+    assert np.allclose(add_places(families(9, 1), places), 0.5)
+
+
+def test_check_ends_what_cannot_be_interrupted():
+    class Stopped(Exception):
+        pass
+
+    looks = []
+
+    def stop():
+        looks.append(True)
+        if len(looks) > 1:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        project(families(30, 10), stop)
 
 
 def test_families_are_clusters():

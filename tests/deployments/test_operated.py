@@ -187,7 +187,7 @@ def test_events_of_a_bucket_start_a_run_for_each_burst_and_none_without(operated
     assert len(woken(*FINAL, "SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING")) == 2
     for run in runs:
         assert run["parameters"] == {"config": str(operated.file), "parameters": {"targets": ["docs"]}}
-        assert any("2 added" in line for line in operated.server.log(run["id"]))
+        operated.server.until(lambda run=run: any("2 added" in line for line in operated.server.log(run["id"])))
 
 
 def test_webhook_is_called_when_a_run_is_refused(operated):

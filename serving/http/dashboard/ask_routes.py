@@ -21,11 +21,11 @@ from parquetry.serving.http.callers import Parts, PublishedParts, SearchCaller
 from parquetry.serving.http.dashboard.asking import (
     BegunChat,
     ChatQuestion,
-    Pace,
     asked_in,
     begin,
     finished,
     offered,
+    paced,
     told,
     turns_of,
 )
@@ -169,18 +169,13 @@ class AnswerStream:
         """Yield the lines."""
         try:
             yield _line(sources=await self._sources())
-            reading, pace = AnswerText(), Pace()
-            begun = self._begun
-            relayed = answer_streamed(begun.turn, self._upstream, begun.sender, self._opened, self._relay)
-            async with aclosing(cast("AsyncGenerator[bytes]", relayed)) as blocks:
-                async for block in blocks:
-                    piece = reading.feed(block)
-                    self._text.append(piece)
-                    self._growing.add(piece)
+            async with aclosing(paced(self._pieces(), lambda: self._growing.waiting)) as texts:
+                async for text_part in texts:
+                    self._text.append(text_part)
+                    self._growing.add(text_part)
                     if self._growing.length > MOST_CHARACTERS - len(_CUT):
                         break
-                    if piece and pace.is_due(self._growing.waiting):
-                        yield self._blocks()
+                    yield self._blocks()
             turn = finished(self._asked, self._begun, _bounded("".join(self._text)))
             self._outcome = (200, None)
             turns = chats.with_turn(self._asked.turns, turn)
@@ -189,6 +184,13 @@ class AnswerStream:
             self._outcome = outcome_of(error)
             yield self._blocks()
             yield _line(error=told(error).detail)
+
+    async def _pieces(self) -> AsyncGenerator[str]:
+        reading, begun = AnswerText(), self._begun
+        relayed = answer_streamed(begun.turn, self._upstream, begun.sender, self._opened, self._relay)
+        async with aclosing(cast("AsyncGenerator[bytes]", relayed)) as blocks:
+            async for block in blocks:
+                yield reading.feed(block)
 
     def _blocks(self) -> bytes:
         kept, blocks = self._growing.blocks(self._known)

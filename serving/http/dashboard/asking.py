@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
@@ -36,6 +38,8 @@ _LIST_SECONDS = 3.0
 """seconds that a page waits for the list of models"""
 _MOST_MODELS = 200
 _LONGEST_NAME = 255
+_MOST_PIECES = 256
+"""pieces of an answer that wait to be shown before no more are read"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +181,43 @@ def told(error: Exception) -> Problem:
     return Problem(int(problem.status), problem.reason, words, headers=problem.headers)
 
 
-class Pace:
-    """Moments at which the page gets what has arrived: the larger the part that changes, the rarer.
+async def paced(pieces: AsyncGenerator[str], waiting: Callable[[], int], seconds: float = 0.05) -> AsyncGenerator[str]:
+    """Yield what has arrived, joined: the larger the part of the page that it changes, the rarer.
+
+    Nothing that has arrived waits for the piece after it, however long a model pauses.
 
     Args:
-        seconds: least time between two of them.
+        pieces: what arrives; closed at the end.
+        waiting: returns the characters of the part that changes.
+        seconds: least time between two yields.
     """
+    arrived: asyncio.Queue[str | None] = asyncio.Queue(_MOST_PIECES)
 
-    def __init__(self, seconds: float = 0.05) -> None:
-        self._seconds, self._next = seconds, 0.0
+    async def read() -> None:
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if piece:
+                        await arrived.put(piece)
+        finally:
+            # Who closes this generator no longer takes anything from the queue.
+            if not closing:
+                await arrived.put(None)
 
-    def is_due(self, characters: int) -> bool:
-        """Return True if the page should get a part of so many characters now."""
-        now = monotonic()
-        if now < self._next:
-            return False
-        self._next = now + self._seconds * (1 + characters / 2_000)
-        return True
+    closing, due = False, 0.0
+    reading = asyncio.create_task(read())
+    try:
+        while (piece := await arrived.get()) is not None:
+            await asyncio.sleep(due - monotonic())
+            held = [piece]
+            while not arrived.empty() and (piece := arrived.get_nowait()) is not None:
+                held.append(piece)
+            yield "".join(held)
+            if piece is None:
+                break
+            due = monotonic() + seconds * (1 + waiting() / 2_000)
+        await reading
+    finally:
+        closing = True
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)

@@ -20,6 +20,7 @@ from parquetry.serving.search.service import Reader
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.writing import submit
+from parquetry.serving.web.jobs import ShownJob, shown_job
 from parquetry.serving.web.quality import LISTS, UNANSWERED, QualityGroup, groups_of, is_unanswered, unanswered
 from parquetry.storage.analysis.folder import AnalysisFile, newest_analysis
 from parquetry.storage.analysis.lists import ALIKE, FAULTS, alike, analyzed, faulty
@@ -94,7 +95,9 @@ def analysis_state(parts: Resources, caller: Principal, file: AnalysisFile | Non
         version: version that the service answers from.
     """
     last = next(iter(parts.jobs.list(kind="analyze", limit=1)), None)
-    working: Job | None = last if last is not None and not last.is_final else None
+    working: ShownJob | None = None
+    if last is not None and not last.is_final:
+        working = shown_job(last, cancel_asked=last.state == "running" and parts.jobs.cancel_is_asked(last.id))
     failed: Job | None = last if last is not None and last.state == "failed" else None
     return {
         "analysis": file,

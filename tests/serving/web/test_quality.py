@@ -146,6 +146,22 @@ def test_without_an_analysis_the_pages_say_so(tmp_path):
         assert visitor.open("/map/points").status == 404
 
 
+def test_analysis_that_waits_is_shown_with_its_runs_and_can_be_cancelled(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.txt", "Words.")
+    workshop.refresh()
+    with running_app(parse_settings({"corpus": {"root": str(workshop.root / "corpus")}}, "test")) as app:
+        visitor = Visitor(app.url)
+        page = visitor.send(visitor.open("/quality").form("/quality/analyze"))
+        assert "The corpus is being analyzed" in page.text
+        assert "Analysis Waiting all documents" in visitor.open("/runs").text
+        (cancel,) = [form for form in page.forms if form.action.endswith("/cancel")]
+        assert "Cancelled: nothing was published." in visitor.send(cancel).text
+        page = visitor.open("/map")
+        assert "Analyze now" in page.text
+        assert "is being analyzed" not in page.text
+
+
 def test_clusters_are_named_by_words_that_others_lack():
     found = [
         (0, 3, ["Oak table report", "Oak chair report", "Oak"]),

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from parquetry.reasons import DOCUMENTS
+from parquetry.serving.jobs.model import KINDS
 from parquetry.serving.web.bars import WIDTH, stage_bars
+from parquetry.serving.web.jobs import NAMES
 from parquetry.serving.web.repairs import REPAIRS, repair_of
 from tests.serving.web.browsing import Visitor
 from tests.serving.web.conftest import HOSTILE
@@ -24,6 +26,10 @@ def test_repair_of_a_document_that_was_handed_in_names_no_source_and_no_refresh(
         assert not re.search(r"source|refresh|these", repair), reason
     assert repair_of("damaged", uploaded=True) == "Replace the file by a whole one, and add it again."
     assert repair_of("damaged") == "Replace the file by a whole one; the next refresh indexes it."
+
+
+def test_every_kind_of_job_has_a_name():
+    assert set(KINDS) == set(NAMES)
 
 
 def test_bars_are_in_proportion_and_parts_of_the_processing_come_last():
