@@ -44,7 +44,7 @@ class ProcessorReport:
     def __init__(self) -> None:
         self._started = used()
         self._finished = self._started
-        """what was used when the last fixture ended, or the test"""
+        """seconds used when the test or its last fixture ended"""
         self._ended: dict[str, float] = {}
         """fixture of the session -> what its end used in seconds"""
         self._costs: defaultdict[str, Cost] = defaultdict(Cost)
