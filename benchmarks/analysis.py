@@ -1,4 +1,4 @@
-"""Time, processor time and memory of `parquetry analyze` over corpora of growing size, of everything and after a small change.
+"""Time, processor time and memory of `parquetry analyze` over corpora of growing size, whole and after an addition.
 
     python -m benchmarks.analysis [--documents 10000 50000 100000]
 

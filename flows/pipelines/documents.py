@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -193,6 +193,7 @@ def _planned(
     models: Mapping[str, Model],
     fetching: Fetching,
     retries: Retries,
+    foreseen: Callable[[Collection[str]], None] = lambda _: None,
 ) -> RefreshPlan:
     return plan_refresh(
         request.settings,
@@ -203,6 +204,7 @@ def _planned(
         force=request.force,
         retries=retries,
         rehash=fetching if request.rehash else None,
+        foreseen=foreseen,
     )
 
 
@@ -220,7 +222,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         run, settings = self.run, self.run.settings
         sources = [(scope, run.sources[scope.namespace, scope.name]) for scope in self._scopes]
         current = CurrentRows(run.base, {scope.namespace for scope in self._scopes})
-        plan = _planned(self._request, sources, current, run.models, run.fetching, run.retries)
+        plan = _planned(self._request, sources, current, run.models, run.fetching, run.retries, self._open_ahead)
         check_refresh_budget(plan, settings.refresh.budget_usd)
         check_space(space_of(plan, settings, run.base, run.models))
         return plan
@@ -236,9 +238,6 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
             lambda change: run.fetching.host(change.namespace, change.source),
         )
         observer.planned(plan, batches)
-        if batches:
-            # All documents of a batch have the same embedder.
-            self._open_ahead({batch.changes[0].namespace for batch in batches})
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected(run.rows)
@@ -269,7 +268,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
                     run.reading.read(change)
                 yield report
 
-    def _open_ahead(self, namespaces: set[str]) -> None:
+    def _open_ahead(self, namespaces: Collection[str]) -> None:
         """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
         start_ahead()
         settings = self.run.settings

@@ -111,17 +111,6 @@ def chunks_of(reader: Reader, row: Row) -> list[dict[str, Any]]:
         )
 
 
-def chunk_text(reader: Reader, row: Row, number: int) -> str:
-    """Return the text of a chunk of a document; empty if it has no such chunk."""
-    with closing(reader.index.session()) as session:
-        found = rows(
-            session,
-            "SELECT text FROM parts.every_chunk WHERE document_id = $1 AND namespace = $2 AND chunk_index = $3",
-            [row["document_id"], row["namespace"], number],
-        )
-    return str(found[0]["text"]) if found else ""
-
-
 def shown_metadata(settings: Settings, row: Row) -> dict[str, Any]:
     """Return the metadata of a document or entry that may be shown."""
     denied: Collection[str] = settings.metadata_denylists.knowledge

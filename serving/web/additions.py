@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from parquetry.model import Visibility
-from parquetry.reasons import REASONS
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.web.documents import ShownFailure
+from parquetry.serving.web.documents import ShownFailure, failure
 
 Step = Literal["queued", "running", "searchable", "failed", "cancelled"]
 
@@ -44,8 +43,8 @@ def additions_of(job: Job) -> list[Addition]:
     names = [str(each["path"]).rpartition("/")[2] for each in job.payload.get("uploads", ())]
     if job.state == "failed":
         code = job.reason or "failed"
-        failure = ShownFailure("", code, REASONS.get(code, ""), job.detail or "")
-        return [Addition(name, "failed", "", 0, failure, ()) for name in names]
+        found = failure("", code, job.detail or "", uploaded=True)
+        return [Addition(name, "failed", "", 0, found, ()) for name in names]
     if job.state == "cancelled":
         return [Addition(name, "cancelled", "", 0, None, ()) for name in names]
     return [Addition(name, "running" if job.state == "running" else "queued", "", 0, None, ()) for name in names]
@@ -53,17 +52,17 @@ def additions_of(job: Job) -> list[Addition]:
 
 def _told(document: Mapping[str, Any]) -> Addition:
     error = document["error"]
-    failure = None
+    found = None
     if error is not None:
-        failure = ShownFailure(error["stage"], error["reason"], REASONS.get(error["reason"], ""), error["detail"])
-    searchable = failure is None and document["status"] == "indexed"
+        found = failure(error["stage"], error["reason"], error["detail"], uploaded=True)
+    searchable = found is None and document["status"] == "indexed"
     return Addition(
         document["filename"],
         "searchable" if searchable else "failed",
         # A failed document has a page, too, which keeps the reason.
         document["document_id"] if document["status"] in ("indexed", "failed", "skipped") else "",
         document["chunks"],
-        failure,
+        found,
         tuple(document["warnings"]),
     )
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from parquetry.errors import SettingsError
 from parquetry.masking import MASK, masked
+from parquetry.plural import counted
 from parquetry.serving.access.tokens import State, Token
 from parquetry.settings.sections import Settings
 
@@ -96,7 +97,7 @@ def shown_event(event: Mapping[str, Any]) -> ShownEvent:
     named = " of ".join(str(event[name]) for name in ("user_id", "org_id") if event[name])
     token = f"Token {event['token_id']}" if event["token_id"] else ""
     here = "This machine" if event["operator"] else event["address"] or "Nobody known"
-    counts = [f"{event[name]} {name}" for name in ("documents", "chunks") if event[name] is not None]
+    counts = [counted(event[f"{name}s"], name) for name in ("document", "chunk") if event[f"{name}s"] is not None]
     if event["top_score"] is not None:
         counts.append(f"best match {event['top_score']:.0%}")
     return ShownEvent(

@@ -155,11 +155,11 @@ def _spans(line: str, known: Collection[int]) -> Iterator[Span]:
 
 
 class GrowingAnswer:
-    """An answer that arrives in pieces: only its last block is taken apart again."""
+    """An answer that arrives in pieces: only its last blocks are taken apart again."""
 
     def __init__(self) -> None:
         self._open = ""
-        """the text from the last block on"""
+        """the text from the first block on that may change"""
         self._finished = 0
         self.length = 0
         """characters so far"""
@@ -178,7 +178,11 @@ class GrowingAnswer:
         """Return the number of blocks that stay as they were returned before, and those that follow them."""
         kept = self._finished
         found = blocks_of(self._open, known)
-        if len(found) > 1:
-            self._open = self._open[found[-1].start :]
-            self._finished += len(found) - 1
+        settled = len(found) - 1
+        if settled > 0 and "\n" not in self._open[found[-1].start :]:
+            # A line that has just begun may turn out to be the next item of the list before it.
+            settled -= 1
+        if settled > 0:
+            self._open = self._open[found[settled].start :]
+            self._finished += settled
         return kept, found

@@ -10,9 +10,13 @@ from typing import Any
 
 from parquetry.reasons import REASONS
 from parquetry.serving.service.documents import origin_of, url_of
+from parquetry.serving.web.repairs import repair_of
+from parquetry.sources.uploads.identity import UPLOADS
 
 CHUNKS_SHOWN = 40
 """chunks of a document on one page"""
+PAGES_DRAWN = 8
+"""pages of a chunk that are drawn beside it"""
 _TYPES: Mapping[str, str] = {
     "application/pdf": "PDF",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
@@ -52,7 +56,9 @@ class ShownFailure:
     explanation: str
     """one line; empty for an unknown code"""
     detail: str
-    """message of the run: what was wrong, where, and what to do"""
+    """message of the run: what was wrong, and where"""
+    repair: str
+    """a sentence on what to do"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ def item_of(row: Mapping[str, Any]) -> ListedDocument:
         size=row["size"] or 0,
         chunks=row["chunks"] or 0,
         status=row["status"],
-        failure=failure_of(row["error"]) if row["status"] != "indexed" else None,
+        failure=failure_of(row["error"], uploaded=row["source"] == UPLOADS) if row["status"] != "indexed" else None,
         added_at=row["created_at"],
         modified_at=row["modified_at"],
         indexed_at=row["indexed_at"],
@@ -119,11 +125,21 @@ def kind_of(media_type: str | None) -> str:
     return _TYPES.get(plain) or (name.upper() if group == "image" else name.removeprefix("x-"))
 
 
-def failure_of(error: str | None) -> ShownFailure:
-    """Return the failure that a row states as `stage/reason: detail`."""
+def failure_of(error: str | None, *, uploaded: bool = False) -> ShownFailure:
+    """Return the failure that a row states as `stage/reason: detail`.
+
+    Args:
+        error: the statement.
+        uploaded: True for a document that was handed in.
+    """
     code, _, detail = (error or "").partition(": ")
     stage, _, reason = code.rpartition("/")
-    return ShownFailure(stage, reason, REASONS.get(reason, ""), detail)
+    return failure(stage, reason, detail, uploaded=uploaded)
+
+
+def failure(stage: str, reason: str, detail: str, *, uploaded: bool) -> ShownFailure:
+    """Return a failure with the explanation of its reason, and what to do."""
+    return ShownFailure(stage, reason, REASONS.get(reason, ""), detail, repair_of(reason, uploaded=uploaded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,25 +190,28 @@ def segments(text: str, chunks: Sequence[Mapping[str, Any]], chosen: int | None)
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPage:
-    """A page of a document to be drawn beside its text."""
+class DrawnPages:
+    """Pages of a document to be drawn beside its text."""
 
-    number: int
-    """1-based"""
+    numbers: tuple[int, ...]
+    """1-based, in order"""
     chunk: int | None
     """number of the chunk to be outlined"""
+    left_out: int
+    """further pages on which the chunk stands"""
 
 
-def drawn_page(chunks: Sequence[Mapping[str, Any]], chosen: int | None) -> DrawnPage:
-    """Return the page on which a chunk begins: the chosen one, else the first. Pure.
+def drawn_pages(chunks: Sequence[Mapping[str, Any]], chosen: int | None, pages: Sequence[int]) -> DrawnPages:
+    """Return the pages on which the chosen chunk stands; without one, the page on which the first begins. Pure.
 
     Args:
-        chunks: chunks with `chunk_index` and `page`, by position.
+        chunks: chunks with `page`, by position.
         chosen: number of the chunk that was asked for.
+        pages: pages of the chosen chunk, in order; empty if there is no such chunk.
     """
-    meant = next((each for each in chunks if each["chunk_index"] == chosen), None)
-    page = (meant or (chunks[0] if chunks else {})).get("page")
-    return DrawnPage(page or 1, None if meant is None else chosen)
+    if pages:
+        return DrawnPages(tuple(pages[:PAGES_DRAWN]), chosen, max(0, len(pages) - PAGES_DRAWN))
+    return DrawnPages(((chunks[0]["page"] if chunks else None) or 1,), None, 0)
 
 
 def text_of_chunks(chunks: Sequence[Mapping[str, Any]]) -> str | None:

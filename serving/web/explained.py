@@ -169,7 +169,9 @@ def _outcome(each: SearchCandidate, results: int, places: Mapping[str, int | Non
 
 def _picture(results: Sequence[SearchCandidate], sides: Sequence[str]) -> Picture:
     places = {"vector": (_LEFT, "Meaning"), "text": (_RIGHT, "Words")}
-    bottom = _TOP + _DRAWN * _ROW
+    ranks = [getattr(each, side).rank for each in results[:_DRAWN] for side in sides if getattr(each, side) is not None]
+    # As high as what is drawn.
+    bottom = _TOP + min(_DRAWN, max([len(results), *ranks])) * _ROW
     lines, dots = [], []
     alone = dict.fromkeys(sides, 0)
     for each in results[:_DRAWN]:

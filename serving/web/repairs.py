@@ -46,6 +46,23 @@ REPAIRS: Mapping[str, str] = {reason: repair for repair, reasons in _REPAIRS.ite
 """reason code -> what to do, in one sentence"""
 
 
-def repair_of(reason: str) -> str:
-    """Return what to do about a reason."""
-    return REPAIRS.get(reason, "The message says what is wrong; mend that, then try these again.")
+_OF_ONE: tuple[tuple[str, str], ...] = (
+    ("; the next refresh indexes it", ", and add it again"),
+    (", or exclude it with exclude of its source", ", and add that"),
+    (" at the source", ""),
+    ("these again", "it again"),
+)
+"""words for documents of sources -> words for one that was handed in"""
+
+
+def repair_of(reason: str, *, uploaded: bool = False) -> str:
+    """Return what to do about a reason.
+
+    Args:
+        reason: code of the reason.
+        uploaded: True for a document that was handed in, to which no source belongs.
+    """
+    repair = REPAIRS.get(reason, "The message says what is wrong; mend that, then try these again.")
+    for words, others in _OF_ONE if uploaded else ():
+        repair = repair.replace(words, others)
+    return repair

@@ -47,9 +47,7 @@ class Analysis:
     """False if this version had been analyzed before"""
 
 
-def analyze(
-    snapshot: Snapshot, settings: SearchSettings, *, again: bool = False, look: Look = no_look
-) -> Analysis:
+def analyze(snapshot: Snapshot, settings: SearchSettings, *, again: bool = False, look: Look = no_look) -> Analysis:
     """Analyze a version of a corpus, unless that was done, and keep the outcome beside its search index.
 
     What an earlier analysis found about documents that have not changed is kept, as long as few have.

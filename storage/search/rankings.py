@@ -27,7 +27,7 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SideLists:
-    """The lists of the sides for one query, and what is told of it."""
+    """The lists of the sides for one query, with their explanation."""
 
     asked: tuple[Any, ...]
     """query, mode, depth, context, and the vectors"""

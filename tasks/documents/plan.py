@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -88,6 +88,7 @@ def plan_refresh(
     force: Reindex | None = None,
     retries: Retries | None = None,
     rehash: Fetching | None = None,
+    foreseen: Callable[[Collection[str]], None] = lambda _: None,
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
@@ -102,6 +103,7 @@ def plan_refresh(
         force: documents to process again, regardless of their hashes.
         retries: retries of the run; None outside a run.
         rehash: fetcher used to compare the bytes of every published document; None to rely on change tokens.
+        foreseen: receives the namespaces of documents that may have to be read, as soon as everything is listed.
 
     Raises:
         SettingsError: the place of a source does not exist.
@@ -113,7 +115,14 @@ def plan_refresh(
         state.remember_rows()
     passes = [ScanPass(state.unchanged) for state in states]
     listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep), passes)
-    _take_rows(states, passes, listings, current, paths)
+    if named := {listing.namespace for listing in listings if listing.items}:
+        foreseen(named)
+    needing_work = [
+        scan_pass.needing_work(complete=listing.shows_removals)
+        for scan_pass, listing in zip(passes, listings, strict=True)
+    ]
+    if any(needing_work):
+        _take_rows(states, needing_work, current, paths)
     for state, listing in zip(states, listings, strict=True):
         state.hash_new(listing, sizes[listing.namespace])
         state.hash_known(listing)
@@ -149,18 +158,11 @@ def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
 
 def _take_rows(
     states: Sequence[_SourceState],
-    passes: Sequence[ScanPass],
-    listings: Sequence[Listing],
+    needing_work: Sequence[frozenset[int]],
     current: CurrentRows,
     paths: frozenset[str] | None,
 ) -> None:
     """Give every source the rows of the documents that were not listed as they are stored."""
-    needing_work = [
-        scan_pass.needing_work(complete=listing.shows_removals)
-        for scan_pass, listing in zip(passes, listings, strict=True)
-    ]
-    if not any(needing_work):
-        return
     by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
     for state, hashes in zip(states, needing_work, strict=True):
         by_source[state.key].append((state, hashes))

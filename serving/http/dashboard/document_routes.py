@@ -23,12 +23,13 @@ from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import imported
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import fetching, in_thread
+from parquetry.serving.service.document_pages import chunk_on_pages
 from parquetry.serving.service.drawings import can_be_drawn
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.selecting import access_of, may_change, undo_until, undoable
 from parquetry.serving.service.version_cache import of_version
 from parquetry.serving.service.writing import NewContent, ingest
-from parquetry.serving.web.documents import CHUNKS_SHOWN, drawn_page, item_of, segments, text_of_chunks
+from parquetry.serving.web.documents import CHUNKS_SHOWN, drawn_pages, item_of, segments, text_of_chunks
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.storage.search.document_browsing import (
@@ -140,6 +141,10 @@ def show_document(
         text = text_of_chunks(visible)
         if text is None:
             text = shown.text_of(reader, row)
+        drawn = None
+        if can_be_drawn(parts.settings, row):
+            pages = () if chunk is None else tuple(chunk_on_pages(reader, row, chunk))
+            drawn = drawn_pages(visible, chunk, pages)
     return page(
         request,
         "document.html",
@@ -154,7 +159,7 @@ def show_document(
         total=len(chunks),
         characters=row["characters"],
         may_delete=_is_changeable(parts, caller, row),
-        drawn=drawn_page(visible, chunk) if can_be_drawn(parts.settings, row) else None,
+        drawn=drawn,
     )
 
 

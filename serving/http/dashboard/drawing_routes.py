@@ -12,6 +12,7 @@ from parquetry.serving.http.dashboard.html import HEADERS
 from parquetry.serving.http.dashboard.paths import DOCUMENTS
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import drawing, in_thread
+from parquetry.serving.service.document_pages import chunk_on_pages
 from parquetry.serving.service.drawings import NotDrawn, can_be_drawn, draw
 
 router = APIRouter(include_in_schema=False)
@@ -26,12 +27,12 @@ async def show_page(
     parts: PublishedParts,
     chunk: Annotated[int | None, Query(ge=0, le=2**31)] = None,
 ) -> Response:
-    """Show a page of a PDF with a chunk outlined on it, or a picture; what cannot be shown is said in its place."""
+    """Show a page of a PDF with its part of a chunk outlined, or a picture; say in its place why it cannot be shown."""
 
     def found() -> tuple[dict[str, Any], str]:
         with parts.follower.reader() as reader:
             row = shown.document(reader, caller, document_id)
-            passage = "" if chunk is None else shown.chunk_text(reader, row, chunk)
+            passage = "" if chunk is None else chunk_on_pages(reader, row, chunk).get(number, "")
         return row, passage
 
     row, passage = await in_thread(found)

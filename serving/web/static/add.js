@@ -176,9 +176,10 @@
         this.offer(["Dismiss", () => this.dismiss()]);
         return;
       }
-      const failure = document_?.failure || { reason: "failed", explanation: "", detail: "" };
+      const failure = document_?.failure || { reason: "failed", explanation: "", detail: "", repair: "Try it again." };
       const reason = made("strong", "", failure.reason);
-      this.fail(reason, failure.explanation ? `: ${failure.explanation}. ` : ". ", made("span", "detail", failure.detail));
+      const repair = made("span", "repair", `What to do: ${failure.repair}`);
+      this.fail(reason, failure.explanation ? `: ${failure.explanation}. ` : ". ", made("span", "detail", failure.detail), repair);
     }
   }
 

@@ -5,7 +5,8 @@ const frame = document.querySelector(".map");
 if (frame) {
   document.documentElement.classList.add("scripted");
   const canvas = document.getElementById("map");
-  const paper = canvas.getContext("2d");
+  // Its pixels are made here, so they stay in memory.
+  const paper = canvas.getContext("2d", { willReadFrequently: true });
   const card = document.getElementById("map-card");
   const status = document.getElementById("map-status");
   const legend = document.getElementById("map-legend");

@@ -4,7 +4,10 @@ import pytest
 
 from parquetry.flows.orchestration.server import lasting_server
 from tests.deployments.served import environment, serving
+from tests.servers.http_app import running_app
 from tests.serving.jobs.test_process import PATIENCE, SETTINGS, Process
+from tests.serving.web.browsing import Visitor
+from tests.serving.web.yard import planned, started
 
 pytestmark = pytest.mark.slow
 
@@ -22,9 +25,15 @@ def test_refresh_and_reindex_are_flow_runs_of_the_deployments(jobs, deployed):
     (jobs.docs / "ash.md").write_text("Ash is light.")
     process = Process(jobs, PREFECT_API_URL=f"{deployed.url}/api")
     try:
-        refresh = jobs.ask("refresh", None, targets=["docs"])
-        done = jobs.store.wait(refresh.id, PATIENCE)
-        assert (done.state, done.detail) == ("completed", None)
+        # Planned and started in the dashboard, which leads on to the flow run in Prefect's pages.
+        with running_app(jobs.settings) as app:
+            visitor = Visitor(app.url)
+            page = started(visitor, planned(visitor, source="docs"))
+            done = jobs.store.wait(page.response.url.path.rpartition("/")[2], PATIENCE)
+            assert (done.kind, done.state, done.detail) == ("refresh", "completed", None)
+            page = visitor.open(page.response.url.path)
+            assert f"Flow run {done.result['flow_run']} on Prefect" in page.text
+            assert f"{deployed.url}/runs/flow-run/{done.result['flow_run_id']}" in page.links
         assert done.result["version"] == jobs.publishes()
         assert jobs.paths() == ["ash.md"]
         run = deployed.api(f"/flow_runs/{done.result['flow_run_id']}")

@@ -61,7 +61,9 @@ def new_page(browser):
     contexts, told, asked = [], [], []
 
     def opened(base, path="/", *, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(SECONDS)
@@ -78,3 +80,14 @@ def new_page(browser):
     assert told == []
     assert asked
     assert [url for url in asked if not re.match(r"http://127\.0\.0\.1:\d+/", url)] == []
+
+
+@pytest.fixture
+def open_page(new_page, request):
+    """Return a function that opens a page of the house, or of another service."""
+
+    def opened(path="/", *, base=None, **options):
+        return new_page(base or request.getfixturevalue("house").url, path, **options)
+
+    opened.told = new_page.told
+    return opened

@@ -1,7 +1,7 @@
 """Answers of a model taken apart: few marks mean something, numbers of known sources link, the rest is text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquetry.serving.web.answer_blocks import GrowingAnswer, blocks_of, cited_in
@@ -74,6 +74,7 @@ def test_marks_of_pages_in_an_answer_are_text(hostile):
     assert "src=" not in shown or "src=&#34;" in shown or "src=x" in shown
 
 
+@example(["- ", "one\n", "- ", "two\n"])
 @given(st.lists(st.sampled_from([*ANSWER.splitlines(keepends=True), "[1", "]", "*", "`", "\n", "```\n", "a", "- "])))
 def test_growing_answer_shows_at_each_moment_what_the_whole_text_shows(pieces):
     growing, shown, text = GrowingAnswer(), [], ""

@@ -1,6 +1,7 @@
 """Pages and pictures of documents: drawn by a process with limits, for those who may see them."""
 
 import io
+import re
 import shutil
 
 import pytest
@@ -8,32 +9,40 @@ from PIL import Image
 
 from parquetry.extract.drawing import Order
 from parquetry.serving.service import drawings
+from parquetry.serving.service.document_pages import divided
 from parquetry.serving.service.drawings import NotDrawn
+from parquetry.serving.web.documents import DrawnPages, drawn_pages
 from parquetry.settings.sections import parse_settings
 from tests.documentation import ROOT
+from tests.files.pdf_writer import lines, write_pdf
 from tests.servers.http_app import running_app
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 
 PDF = ROOT / "examples" / "handbook" / "sales" / "newsletter.pdf"
+BOARDS = write_pdf([lines(50, 780, [f"Board {page} is planed, and the list goes", "on to"]) for page in (1, 2, 3)])
+"""three pages, all of one chunk, each of which ends within a sentence"""
 BROWN = (138, 75, 20)
 """colour of the outline"""
 
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory):
-    """Run an application over a PDF that Ada alone sees."""
+    """Run an application over two PDFs that Ada alone sees."""
     workshop = Workshop(tmp_path_factory.mktemp("gallery"))
     shutil.copy(PDF, workshop.write("newsletter.pdf", b""))
+    workshop.write("boards.pdf", BOARDS)
+    workshop.sections["chunking"] = {"across_pages": True}
     workshop.sections["source"] = {"visibility": "individual", "user_id": "ada"}
     workshop.refresh()
     tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"token_required": True}}
     source = {"name": "docs", "uri": str(workshop.folder), "visibility": "individual", "user_id": "ada"}
     with running_app(parse_settings({**tables, "source": [source]}, "test")) as app:
         with app.resources.follower.reader(wait=60) as reader:
-            (row,) = reader.documents()
-        app.path, app.file = f"/documents/{row['document_id']}", workshop.folder / "newsletter.pdf"
+            ids = {row["filename"]: row["document_id"] for row in reader.documents()}
+        app.path, app.file = f"/documents/{ids['newsletter.pdf']}", workshop.folder / "newsletter.pdf"
+        app.boards = f"/documents/{ids['boards.pdf']}"
         app.asking = {
             user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read"])[1])
             for user in ("ada", "ben")
@@ -43,9 +52,9 @@ def gallery(tmp_path_factory):
             client.close()
 
 
-def asked(gallery, place, user="ada"):
+def asked(gallery, place, user="ada", path=""):
     token = gallery.asking[user].headers["Authorization"].removeprefix("Bearer ")
-    return gallery.asking[user].get(f"{gallery.path}/{place}", headers={"X-Parquetry-Token": token})
+    return gallery.asking[user].get(f"{path or gallery.path}/{place}", headers={"X-Parquetry-Token": token})
 
 
 def browns(answer):
@@ -67,6 +76,34 @@ def test_page_is_drawn_with_the_chunk_outlined_and_only_for_those_who_see_the_do
     assert asked(gallery, "pages/1", "ben").status_code == 404
     assert "text/html" in asked(gallery, "pages/1", "ben").headers["content-type"]
     assert 'src="' in gallery.asking["ada"].get(f"{gallery.path}?chunk=0").text
+
+
+def test_chunk_that_goes_on_is_outlined_on_each_of_its_pages(gallery):
+    shown = gallery.asking["ada"].get(f"{gallery.boards}?chunk=0").text
+    places = [f"pages/{number}?chunk=0" for number in (1, 2, 3)]
+    assert re.findall(r'<img src="[^"]+/(pages/[^"]+)"', shown) == places
+    assert re.findall("<h2>(Page .*?)</h2>", shown) == ["Page 1", "Page 2", "Page 3"]
+    for place in places:
+        assert browns(asked(gallery, place, path=gallery.boards)) > 2000, place
+    # Without a chosen chunk, the page on which the text begins stands beside it, and nothing is outlined.
+    shown = gallery.asking["ada"].get(gallery.boards).text
+    assert re.findall(r'/pages/([^"]+)"><img', shown) == ["1"]
+
+
+def test_part_of_a_chunk_on_a_page_is_what_stands_between_its_ends():
+    pages = [(0, 10, 1), (12, 20, 2), (22, 30, 3), (32, 40, 5)]
+    text = "one two\n\nthree four\n\nfive"
+    assert divided(text, 3, pages) == {1: "one two", 2: "three fo", 3: "\n\nfive"}
+    assert divided("two", 4, pages) == {1: "two"}
+    assert divided("\n\n", 10, pages) == {}
+
+
+def test_as_many_pages_of_a_chunk_are_drawn_as_one_looks_at():
+    chunks = [{"page": 4}, {"page": 6}]
+    assert drawn_pages(chunks, 1, [6, 7]) == DrawnPages((6, 7), 1, 0)
+    assert drawn_pages(chunks, 0, range(4, 30)) == DrawnPages(tuple(range(4, 12)), 0, 18)
+    assert drawn_pages(chunks, None, []) == DrawnPages((4,), None, 0)
+    assert drawn_pages([], 7, []) == DrawnPages((1,), None, 0)
 
 
 def test_what_cannot_be_drawn_is_said_in_its_place(gallery):

@@ -110,6 +110,7 @@ def test_document_that_failed_says_why(visitor):
     page = visitor.open(f"/documents/{id_of(visitor, 'broken.docx')}")
     assert "This document could not be read: damaged" in page.text
     assert "The content is not a whole file of its type." in page.text
+    assert "What to do: Replace the file by a whole one; the next refresh indexes it." in page.text
 
 
 def test_pages_say_what_does_not_exist(visitor):
@@ -211,6 +212,7 @@ def test_files_are_added_together_and_one_that_is_damaged_says_so(visitor):
         page = visitor.open(page.response.url.path)
     assert "fox.txt Searchable" in page.text
     assert re.search(r"bad.docx Failed damaged", page.text)
+    assert "What to do: Replace the file by a whole one, and add it again." in page.text
 
 
 @pytest.mark.parametrize("action", ["/add/text", "/add/files", "/add/url", "/sign-in", "/sign-out"])

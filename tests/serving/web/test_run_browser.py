@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.serving.web.test_browser import audited
+from tests.serving.web.browser_pages import audited
 from tests.serving.web.yard import BROKEN, HELD, PATIENCE, refreshed, running_yard
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -101,22 +101,3 @@ def test_merge_is_reviewed_and_its_decision_undone(new_page, chats):
     page.get_by_text("The decision is undone").wait_for()
     page.goto(f"{chats.app.url}/entries")
     page.get_by_role("link", name=DRY, exact=True).wait_for()
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_audit_of_runs_and_entries_finds_nothing_serious(new_page, yard, chats, width, scheme):
-    for service, paths in (
-        (yard, ["/runs", "/runs/plan", "/runs/versions", "/runs/versions/1", "/runs/versions/1/restore"]),
-        (chats, ["/entries", "/entries/reviews", "/entries?standing=retired"]),
-    ):
-        page = new_page(service.app.url, "/runs", width=width, scheme=scheme)
-        report = page.locator("a[href^='/runs/history/']").first.get_attribute("href")
-        entry = ["/entries/" + each.rpartition("/")[2] for each in entries_of(service)]
-        for path in (*paths, report, *entry):
-            page.goto(service.app.url + path)
-            audited(page, width)
-
-
-def entries_of(service):
-    found = service.visitor.client.get("/entries").text
-    return sorted(set(re.findall(r"/entries/[0-9a-f-]{36}", found)))[:1]

@@ -8,7 +8,7 @@ from parquetry.reasons import DOCUMENTS
 from parquetry.serving.jobs.model import KINDS
 from parquetry.serving.web.bars import WIDTH, stage_bars
 from parquetry.serving.web.jobs import NAMES
-from parquetry.serving.web.repairs import REPAIRS
+from parquetry.serving.web.repairs import REPAIRS, repair_of
 from tests.serving.web.browsing import Visitor
 from tests.serving.web.conftest import HOSTILE
 from tests.serving.web.yard import BROKEN, HELD, form_with, planned, refreshed, running_yard, started, until
@@ -18,6 +18,14 @@ slow = pytest.mark.slow
 
 def test_every_reason_of_a_document_has_something_to_do():
     assert REPAIRS.keys() == DOCUMENTS.keys()
+
+
+def test_repair_of_a_document_that_was_handed_in_names_no_source_and_no_refresh():
+    for reason in DOCUMENTS.keys() - {"broken-listing", "unexpected-answer", "unreadable-answer"}:
+        repair = repair_of(reason, uploaded=True)
+        assert not re.search(r"source|refresh|these", repair), reason
+    assert repair_of("damaged", uploaded=True) == "Replace the file by a whole one, and add it again."
+    assert repair_of("damaged") == "Replace the file by a whole one; the next refresh indexes it."
 
 
 def test_every_kind_of_job_has_a_name():

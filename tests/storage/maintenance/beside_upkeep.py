@@ -1,7 +1,8 @@
 """A process beside a compaction: `python -m tests.storage.maintenance.beside_upkeep read|publish ROOT`.
 
 `read` reads the corpus by its tables, by its index, and by a connection that stays open, until the file `stop` exists
-beside it. `publish` publishes 25 turns. Either prints one JSON object about what was wrong.
+beside it. `publish` publishes turns, 25 and as many more as there is time until the file `published` exists. Either
+prints one JSON object about what it saw.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def read(root: Path) -> dict[str, object]:
         wrong += [[last, turn]] if turn < last else []
         wrong += [] if tuples(open_since, _TEXTS) == first else ["what was open changed"]
         reads, last = reads + 1, turn
-        time.sleep(0.3)
+        time.sleep(1)
         if stopping:
             return {"reads": reads, "wrong": wrong, "last": last}
 
@@ -54,19 +55,21 @@ def read(root: Path) -> dict[str, object]:
 def publish(root: Path) -> dict[str, object]:
     shelf, conflicts = Shelf(root), 0
     shelf.run_ids = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{{:08x}}"
-    for turn in range(1, TURNS + 1):
+    enough, turn = root.parent / "published", 0
+    while turn < TURNS or not enough.exists():
+        turn += 1
         rows, run = shelf.write({path: [f"turn {turn}"] for path in DOCUMENTS})
         base = shelf.lake.snapshot()
         while True:
             # A run decides for a while.
-            time.sleep(0.1)
+            time.sleep(0.2)
             try:
                 shelf.lake.publish(base, rows, run)
                 break
             except PublishConflict:
                 conflicts += 1
                 base = shelf.lake.snapshot()
-    return {"conflicts": conflicts}
+    return {"conflicts": conflicts, "turns": turn}
 
 
 if __name__ == "__main__":

@@ -1,29 +1,35 @@
-"""Four processes read and one publishes while a corpus is compacted again and again."""
+"""Four processes read and one publishes while a corpus is compacted again and again, whole or killed at any moment."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from parquetry.errors import PublishConflict
+from parquetry.storage.index.check import disagreements
 from parquetry.storage.maintenance.compaction import compact
 from parquetry.storage.maintenance.doctor import examine
 from parquetry.storage.maintenance.vacuum import vacuum
 from tests.storage.maintenance.beside_upkeep import DOCUMENTS, TURNS
 from tests.storage.maintenance.test_compaction import NEWEST_ONLY, stamp
+from tests.storage.maintenance.test_upkeep_killed import ask, runner
 
+__all__ = ["runner"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 READERS = 4
+WHOLE = 8
+"""kills after which a compaction is whole: they leave more and more files"""
 
 
-def test_readers_and_runs_go_on_during_compactions_and_vacuums(shelf):
+def test_readers_and_runs_go_on_beside_compactions_killed_at_every_file_operation(shelf, runner, tmp_path):
     shelf.run_ids = "20260101T000000-{:08x}"
     for _ in range(6):
         shelf.publish({path: ["turn 0"] for path in DOCUMENTS})
+    moments = ask(runner, shutil.copytree(shelf.root, tmp_path / "alone"), "compact", days=0)["events"]
     here = Path(__file__).parents[3]
 
     def started(role):
@@ -31,24 +37,29 @@ def test_readers_and_runs_go_on_during_compactions_and_vacuums(shelf):
         return subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     readers, publisher = [started("read") for _ in range(READERS)], started("publish")
-    compacted = given_up = 0
+    killed = 0
     try:
-        while publisher.poll() is None:
-            try:
-                done = compact(shelf.lake, NEWEST_ONLY, shelf.settings, stamp())
-                compacted += not done.is_idle
+        while killed < moments and publisher.poll() is None:
+            # One that finds nothing to do ends before its moment; the publisher makes more to do.
+            killed += ask(runner, shelf.root, "compact", killed + 1, days=0)["killed"]
+            if killed % WHOLE == 0:
+                compact(shelf.lake, NEWEST_ONLY, shelf.settings, stamp())
                 vacuum(shelf.lake, NEWEST_ONLY, stamp())
-            except PublishConflict:
-                given_up += 1
+        (shelf.root.parent / "published").touch()
+        turns = json.loads(publisher.communicate(timeout=120)[0])["turns"]
+        compact(shelf.lake, NEWEST_ONLY, shelf.settings, stamp())
     finally:
         (shelf.root.parent / "stop").touch()
-        ends = [(*each.communicate(timeout=120), each.returncode) for each in (*readers, publisher)]
-    assert [(errors, code) for _, errors, code in ends] == [("", 0)] * (READERS + 1)
-    for output, _, _ in ends[:READERS]:
+        ends = [(*each.communicate(timeout=120), each.returncode) for each in readers]
+    assert [(errors, code) for _, errors, code in ends] == [("", 0)] * READERS
+    assert publisher.returncode == 0
+    for output, _, _ in ends:
         saw = json.loads(output)
         assert saw["wrong"] == []
-        assert (saw["reads"] > 3, saw["last"]) == (True, TURNS)
-    assert (compacted > 1, given_up) == (True, 0)
-    assert shelf.texts() == {path: [f"turn {TURNS}"] for path in DOCUMENTS}
+        assert (saw["reads"] > 3, saw["last"]) == (True, turns)
+    assert (moments > 10, killed, turns >= TURNS) == (True, moments, True)
+    assert shelf.texts() == {path: [f"turn {turns}"] for path in DOCUMENTS}
     found = examine(shelf.lake, shelf.settings).findings
     assert [each for each in found if each.severity == "problem"] == []
+    # The index that followed all of it equals one that is built from nothing.
+    assert disagreements(shelf.lake.snapshot(), shelf.settings)[1] == []
