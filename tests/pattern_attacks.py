@@ -23,7 +23,7 @@ _USES = {
     **{name: name for name in ("match", "fullmatch", "search")},
     **dict.fromkeys(("sub", "subn", "finditer", "findall", "split"), "finditer"),
 }
-_USE = re.compile(rf"\.(?:{'|'.join(_USES)})\b")
+_USE = re.compile(rf"(?<![\w.])(\w+)(?:\[.*?\])?\.({'|'.join(_USES)})\b")
 _OF_RE = re.compile(rf"\bre\.(?:{'|'.join(_USES)}|compile)\b")
 _PROBES = "aA1 -_.<>\"'\n\t;:=#&|*"
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
@@ -58,12 +58,13 @@ def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str,
         if not _OF_RE.search(source):
             continue
         for function in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)):
+            nodes = list(ast.walk(function))
             kept = {
                 node.value: node.targets[0].id
-                for node in ast.walk(function)
+                for node in nodes
                 if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
             }
-            for node in ast.walk(function):
+            for node in nodes:
                 if isinstance(node, ast.Call) and (source := _of_re(node)) is not None:
                     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
                     known = {_USES[method]} if method in _USES else uses.get((name, kept.get(node, "")))
@@ -118,12 +119,9 @@ def _uses() -> dict[tuple[str, str], set[str]]:
     """Return (module, name) -> methods that are called on it there."""
     found = defaultdict(set)
     for name, file in product_modules():
-        source = file.read_text("utf-8")
-        for node in ast.walk(ast.parse(source)) if _USE.search(source) else ():
-            if isinstance(node, ast.Attribute) and node.attr in _USES:
-                held = node.value.value if isinstance(node.value, ast.Subscript) else node.value
-                if isinstance(held, ast.Name):
-                    found[name, held.id].add(_USES[node.attr])
+        # Every test process looks at all modules, and trees of them take seconds.
+        for held, method in _USE.findall(file.read_text("utf-8")):
+            found[name, held].add(_USES[method])
     return found
 
 

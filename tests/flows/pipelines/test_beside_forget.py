@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +22,8 @@ from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import restore_version
 from parquetry.tasks.engine.base import DirectEngine
-from tests.serving.program import command
+from tests.documentation import ROOT
+from tests.servers.seaweed import S3Server
 
 pytestmark = pytest.mark.slow
 
@@ -38,16 +43,44 @@ user_id = "ada"
 """
 
 
+class Elsewhere:
+    """Another process, which runs commands one after the other."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, *arguments: str) -> None:
+        self._process.stdin.write(json.dumps(arguments) + "\n")
+        self._process.stdin.flush()
+        done = json.loads(self._process.stdout.readline())
+        assert done["code"] == 0, done
+
+
+@contextmanager
+def elsewhere() -> Iterator[Elsewhere]:
+    command = [sys.executable, "-m", "tests.command_server"]
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield Elsewhere(process)
+        process.stdin.close()
+
+
 class Place:
     """A corpus of public documents and of a user's private ones, in files that contain both."""
 
-    def __init__(self, root: Path, corpus: str) -> None:
+    def __init__(self, root: Path, corpus: str, other: Elsewhere) -> None:
         self.root = root
-        self.corpus = corpus
         self.file = root / "parquetry.toml"
-        self.file.write_text(SETTINGS.format(root=root, corpus=corpus))
+        self._other = other
+        self.move(corpus)
+
+    def move(self, corpus: str) -> None:
+        """Use the corpus at another place."""
+        self.corpus = corpus
+        self.file.write_text(SETTINGS.format(root=self.root, corpus=corpus))
+
+    def fill(self) -> None:
         for folder in ("team", "own"):
-            (root / folder).mkdir()
+            (self.root / folder).mkdir()
         self.write("team/oak.md", "The oak is dried.")
         assert self.run("refresh", "--direct", "--allow-removals") == 0
         self.write("team/oak.md", "The oak is oiled.")
@@ -67,19 +100,39 @@ class Place:
     def forget(self) -> None:
         """Erase ada's data in another process."""
         (self.root / "own" / "elm.md").unlink()
-        forget = command("forget", "--user", "ada", "--yes", "--config", self.file)
-        subprocess.run(forget, check=True, capture_output=True)
+        self._other.run("forget", "--user", "ada", "--yes", "--config", str(self.file))
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def place(request, tmp_path, monkeypatch):
-    if request.param == "folder":
-        return Place(tmp_path, str(tmp_path / "corpus"))
-    server = request.getfixturevalue("s3_server")
-    for name, value in server.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Place(tmp_path, f"s3://{server.bucket()}/kb")
+@pytest.fixture(scope="module", params=["folder", "bucket"])
+def made(request, tmp_path_factory):
+    """A place, a copy of its files, the server with its corpus, if there is one, and its bucket."""
+    root = tmp_path_factory.mktemp("made") / "place"
+    root.mkdir()
+    server: S3Server | None = None
+    corpus, bucket = str(root / "corpus"), ""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "bucket":
+            server = request.getfixturevalue("s3_server")
+            for name, value in server.environment().items():
+                patch.setenv(name, value)
+            patch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+            bucket = server.bucket()
+            corpus = f"s3://{bucket}/kb"
+        with elsewhere() as other:
+            place = Place(root, corpus, other)
+            place.fill()
+            yield place, shutil.copytree(root, root.parent / "pristine"), server, bucket
+
+
+@pytest.fixture
+def place(made):
+    """The place in its original state: copying takes less than publishing again."""
+    found, pristine, server, bucket = made
+    shutil.rmtree(found.root)
+    shutil.copytree(pristine, found.root)
+    if server is not None:
+        found.move(f"s3://{server.copy_of(bucket)}/kb")
+    return found
 
 
 def between_listing_and_reading(monkeypatch, act, of=None):

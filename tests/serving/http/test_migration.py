@@ -26,7 +26,7 @@ def command(folder, *arguments):
 
 
 class Askers:
-    """Clients that search all the time, a connection for each search."""
+    """Clients that search again and again, a connection for each search."""
 
     def __init__(self, service):
         self._service, self._over = service, threading.Event()
@@ -35,7 +35,8 @@ class Askers:
         self._threads = [threading.Thread(target=self._ask, args=(mode,)) for mode in ("vector", "hybrid", "text")]
 
     def _ask(self, mode):
-        while not self._over.is_set():
+        # A pause leaves the processor to the migration, which takes many times as long otherwise.
+        while not self._over.wait(0.05):
             with self._service.client() as client:
                 answer = client.post(
                     "/api/v1/knowledge/default/retrieve", json={"query": "count the boards of oak", "mode": mode}

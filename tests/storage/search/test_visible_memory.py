@@ -226,7 +226,7 @@ def test_many_threads_search_while_the_next_version_is_read(tmp_path):
         session = index.session()
         searcher = Searcher(session, Filters(), shelf.settings, memory)
         expected = searcher.search("oak 7", {EMBEDDER: np.ones(4, np.float32)}, "hybrid", 5)
-        while not stop.is_set():
+        while not stop.wait(0.01):
             if searcher.search("oak 7", {EMBEDDER: np.ones(4, np.float32)}, "hybrid", 5) != expected:
                 wrong.append(1)
         session.close()
