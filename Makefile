@@ -37,6 +37,9 @@ export PYTEST_DEBUG_TEMPROOT ?= $(shell \
 	if [ "$${free:-0}" -gt 12000000 ] && [ "$${place:-0}" -gt 8000000 ] && [ -w /dev/shm ]; then echo /dev/shm; \
 	else echo "$${TMPDIR:-/tmp}"; fi)
 
+# Test processes are as many as processors can take: threads of one that wait for each other keep the rest from work.
+export OPENBLAS_NUM_THREADS ?= 1
+
 .PHONY: demo test test-all lint types imports fast slow fuzz azurite constraints schedules licences audit screenshots clean
 
 demo: $(STAMP)
