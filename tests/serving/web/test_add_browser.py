@@ -113,14 +113,17 @@ def test_upload_that_is_cancelled_is_not_there_whatever_it_had_come_to(open_page
     assert len(held) == 6
     assert [each.path for each in house.app.resources.uploads.each("default") if "gnu" in each.path] == []
     # Nothing carries out the jobs of this one.
-    with running_app(parse_settings({"corpus": {"root": str(tmp_path / "corpus")}}, "test")) as app:
+    settings = {"corpus": {"root": str(tmp_path / "corpus")}, "llm": {"model": "m"}}
+    with running_app(parse_settings(settings, "test")) as app:
         page = open_page("/add", base=app.url)
-        page.set_input_files("#file", tmp_path / "gnu 7.txt")
+        page.get_by_label("Have the language model describe pictures").press("Space")
+        (tmp_path / "gnu.png").write_bytes(b"\x89PNG")
+        page.set_input_files("#file", tmp_path / "gnu.png")
         page.get_by_text("Waiting to be read").wait_for()
         (kept,) = app.resources.uploads.each("default")
-        page.get_by_role("button", name="Cancel gnu 7.txt").click()
+        page.get_by_role("button", name="Cancel gnu.png").click()
         page.locator(".addition").get_by_text("Cancelled").wait_for()
-        assert kept.path == "gnu 7.txt"
+        assert (kept.path, kept.describe) == ("gnu.png", True)
         assert list(app.resources.uploads.each("default")) == []
 
 

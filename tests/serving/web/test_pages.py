@@ -195,10 +195,13 @@ def test_selected_documents_are_named_before_they_are_changed_and_their_deletion
     assert visitor.send(listed, action="delete", all="", id="none").status == 422
 
 
-def test_document_that_failed_is_tried_again(visitor):
-    document = id_of(visitor, "broken.docx")
+def test_document_that_failed_is_tried_again(visitor, house):
+    jobs, document = house.app.resources.jobs, id_of(visitor, "broken.docx")
+    before = {job.id for job in jobs.list(kind="reindex")}
     page = visitor.send(visitor.open(f"/documents/{document}").form("/documents/selected/confirmed"))
     assert "Being read again" in page.text
+    (job,) = [job for job in jobs.list(kind="reindex") if job.id not in before]
+    assert job.payload["documents"] == [document]
 
 
 def test_files_are_added_together_and_one_that_is_damaged_says_so(visitor):

@@ -112,6 +112,7 @@ def test_only_the_failed_documents_of_a_reason_are_tried_again(yard):
     report = visitor.open(report)
     assert "Reindex" in report.text
     assert "Changed 1" in report.text
+    assert "Failures by reason" not in report.text
     # What is new or changed beside it was not looked at.
     assert visitor.open("/documents", q="hollow", status="indexed").text.count("hollow.md") == 1
     assert "fir.md" not in visitor.open("/documents", q="fir").text
