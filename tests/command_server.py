@@ -34,7 +34,7 @@ def answer(arguments: list[str]) -> dict[str, int | str]:
 
 
 def serve(place: str) -> None:
-    """Serve connections to a socket until the end of stdin."""
+    """Serve connections to a socket until the end of stdin, and those that are open then to their end."""
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as selector:
         listener.bind(f"{place}.new")
         listener.listen()
@@ -42,10 +42,12 @@ def serve(place: str) -> None:
         Path(f"{place}.new").rename(place)
         selector.register(listener, selectors.EVENT_READ)
         selector.register(sys.stdin, selectors.EVENT_READ)
-        while True:
+        while selector.get_map():
             for key, _ in selector.select():
                 if key.fileobj is sys.stdin:
-                    return
+                    selector.unregister(sys.stdin)
+                    selector.unregister(listener)
+                    break
                 if key.fileobj is listener:
                     told, pid = _forked(listener)
                     selector.register(told, selectors.EVENT_READ, pid)

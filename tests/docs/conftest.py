@@ -100,7 +100,11 @@ def commands() -> Iterator[Path]:
             assert server.poll() is None
             time.sleep(0.02)
         yield place
-        server.communicate()
+        try:
+            server.communicate(timeout=60)
+        finally:
+            server.kill()
+            server.wait()
 
 
 @pytest.fixture(scope="session")
