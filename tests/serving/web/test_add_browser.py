@@ -128,7 +128,7 @@ def test_upload_that_is_cancelled_is_not_there_whatever_it_had_come_to(open_page
         assert list(app.resources.uploads.each("default")) == []
 
 
-def test_page_is_imported_by_its_address_and_fetched_again(open_page, tmp_path):
+def test_page_is_imported_by_its_address_and_fetched_again_and_text_is_pasted(open_page, tmp_path):
     rules = {"Content-Type": "text/html"}
     with WebServer({"/rules": Page("<title>Rules</title><p>The gate opens at nine.</p>", headers=rules)}) as web:
         settings = {"corpus": {"root": str(tmp_path / "corpus")}, "uploads": {"allow": [web.place]}}
@@ -145,6 +145,12 @@ def test_page_is_imported_by_its_address_and_fetched_again(open_page, tmp_path):
             page.locator(".addition.searchable a").click()
             page.locator(".piece", has_text="opens at ten").wait_for()
             assert page.locator(".facts .badge", has_text="URL").count() == 1
+            page.goto(f"{app.url}/add")
+            page.get_by_label("Name", exact=True).fill("note")
+            page.get_by_label("Text or Markdown").fill("The gate is <b>green</b>.")
+            page.get_by_role("button", name="Add text").press("Enter")
+            page.locator(".addition a").click()
+            page.locator(".piece", has_text="The gate is <b>green</b>.").wait_for()
 
 
 def test_address_of_a_video_is_recognised_as_one_types(open_page):

@@ -46,7 +46,7 @@ def gallery(tmp_path_factory):
         app.path, app.file = f"/documents/{ids['newsletter.pdf']}", workshop.folder / "newsletter.pdf"
         app.boards, app.notice = (f"/documents/{ids[name]}" for name in ("boards.pdf", "notice.png"))
         app.asking = {
-            user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read"])[1])
+            user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read", "search"])[1])
             for user in ("ada", "ben")
         }
         yield app
@@ -87,6 +87,8 @@ def test_chunk_that_goes_on_is_outlined_on_each_of_its_pages(gallery):
     assert re.findall("<h2>(Page .*?)</h2>", shown) == ["Page 1", "Page 2", "Page 3"]
     for place in places:
         assert browns(asked(gallery, place, path=gallery.boards)) > 2000, place
+    found = gallery.asking["ada"].get("/search", params={"q": "planed boards", "mode": "text"}).text
+    assert "boards.pdf<span>page 1</span>" in found
     # Without a chosen chunk, the page on which the text begins stands beside it, and nothing is outlined.
     shown = gallery.asking["ada"].get(gallery.boards).text
     assert re.findall(r'/pages/([^"]+)"><img', shown) == ["1"]
