@@ -2,10 +2,11 @@
 
     python -m benchmarks.dashboard [--documents 100000] [--corpus FOLDER] [--views overview documents ...]
 
-The corpus is written straight into the lake, without extraction and with random vectors. The service runs as `parquetry
-serve` with one worker on loopback. Views are asked in turns, so that what else the machine does hits all of them.
-Times are those of a client on the same machine, from the request to the last byte; beside them stand the processor
-seconds of the service's processes.
+The corpus is written straight into the lake, without extraction: random words, vectors around those of 60 topics, each
+twentieth document a changed copy of the one before, each hundredth a whole copy. It is analyzed before. The service
+runs as `parquetry serve` with one worker on loopback. Views are asked in turns, so that what else the machine does hits
+all of them. Times are those of a client on the same machine, from the request to the last byte; beside them stand the
+processor seconds of the service's processes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.settings.embedding import EmbeddingSettings
 from parquetry.settings.sections import SearchSettings
 from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.storage.analysis.analyze import analyze
 from parquetry.storage.files.layout import shard_name
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
@@ -55,6 +57,8 @@ _SOURCES = ("handbook", "wiki", "contracts", UPLOADS)
 _NAMESPACES = ("default", "default", "default", "research")
 _WORDS = 20_000
 """different words of the texts, drawn with frequencies as in a natural language"""
+_TOPICS = 60
+"""subjects of the texts, around whose vectors those of documents stand"""
 _URL = re.compile(r"http://[\w.]+:\d+")
 
 
@@ -103,9 +107,28 @@ VIEWS: Mapping[str, View] = {
 
 
 def build(root: Path, documents: int) -> Scene:
-    """Write a corpus and its index; return the parts of paths."""
-    rng = np.random.default_rng(0)
-    words = _words(rng)
+    """Write a corpus, its index and its analysis; return the parts of paths."""
+    started = time.monotonic()
+    scene = write(root, documents)
+    snapshot = Lake(str(root)).snapshot()
+    bring_index(snapshot, SearchSettings())
+    print(f"index built, {time.monotonic() - started:.0f} s", flush=True)
+    analyze(snapshot, SearchSettings())
+    print(f"analyzed, {time.monotonic() - started:.0f} s", flush=True)
+    return scene
+
+
+def write(root: Path, documents: int, stamp: RunStamp = _STAMP, seed: int = 0) -> Scene:
+    """Write a corpus, or the first documents of one again; return the parts of paths.
+
+    Args:
+        root: its root.
+        documents: number of documents.
+        stamp: the run that publishes them.
+        seed: other ones give the documents other texts.
+    """
+    words = _words(np.random.default_rng(0))
+    rng = np.random.default_rng(seed + 1)
     embedder = open_embedder("wordllama", EmbeddingSettings()).id
     dimension = int(embedder.rpartition("@")[2])
     lake = Lake(str(root), create=True)
@@ -113,24 +136,24 @@ def build(root: Path, documents: int) -> Scene:
     started = time.monotonic()
     for first in range(0, documents, _SHARD):
         numbers = range(first, min(documents, first + _SHARD))
-        made = [_document(number, words, rng, embedder) for number in numbers]
-        vectors = rng.normal(size=(sum(len(chunks.chunks) for _, _, chunks in made), dimension)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        drawn = _drawn(numbers, len(words), rng)
+        made = [_document(number, words, each, embedder, stamp) for number, each in zip(numbers, drawn, strict=True)]
         whole = [each for each in made if each[0].revision]
-        name = shard_name(_STAMP.run_id, first // _SHARD)
-        means = vectors[: len(whole)]
+        means = _vectors(numbers, drawn, dimension, rng)[[bool(row.revision) for row, _, _ in made]]
+        vectors = np.repeat(means, _CHUNKS, axis=0)
+        vectors += rng.normal(size=vectors.shape).astype(np.float32) / 64
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        name = shard_name(stamp.run_id, first // _SHARD)
         lake.register(
             (
                 write_texts(lake.layout, name, [text for _, text, _ in whole], embedder, means),
                 write_chunks(lake.layout, name, [chunks for _, _, chunks in whole], embedder, vectors),
             ),
-            _STAMP.run_id,
+            stamp.run_id,
         )
         rows += [row for row, _, _ in made]
         print(f"{len(rows):,} documents written, {time.monotonic() - started:.0f} s", flush=True)
-    lake.publish(lake.snapshot(), rows, _STAMP.run_id)
-    bring_index(lake.snapshot(), SearchSettings())
-    print(f"index built, {time.monotonic() - started:.0f} s", flush=True)
+    lake.publish(lake.snapshot(), rows, stamp.run_id)
     return Scene([row.document_id for row in rows if row.revision], words)
 
 
@@ -140,26 +163,59 @@ def _words(rng: np.random.Generator) -> list[str]:
     return sorted(found)[:_WORDS]
 
 
+def _changed_words(number: int) -> int | None:
+    """Return the number of words in which a document differs from the one before; None if it is a text of its own."""
+    if number % 100 == 13:
+        return 0
+    return 1 + number // 20 % 40 if number % 20 == 7 else None
+
+
+def _drawn(numbers: range, words: int, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
+    """Return the words of documents."""
+    found: list[np.ndarray[Any, Any]] = []
+    for number in numbers:
+        drawn = np.minimum(rng.zipf(1.3, 60 * _CHUNKS) - 1, words - 1)
+        changed = _changed_words(number)
+        if changed is not None and found:
+            drawn = found[-1].copy()
+            drawn[rng.choice(len(drawn), changed, replace=False)] = rng.integers(0, words, changed)
+        found.append(drawn)
+    return found
+
+
+def _vectors(
+    numbers: range, drawn: Sequence[np.ndarray[Any, Any]], dimension: int, rng: np.random.Generator
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return vectors of documents around those of topics; texts that differ little have vectors that do."""
+    topics = np.random.default_rng(1).normal(size=(_TOPICS, dimension))
+    found = topics[rng.integers(0, _TOPICS, len(numbers))] + 1.6 * rng.normal(size=(len(numbers), dimension))
+    for place, number in enumerate(numbers):
+        changed = _changed_words(number)
+        if changed is not None and place:
+            found[place] = found[place - 1] + 3 * changed / len(drawn[place]) * rng.normal(size=dimension)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found.astype(np.float32)
+
+
 def _document(
-    number: int, words: Sequence[str], rng: np.random.Generator, embedder: str
+    number: int, words: Sequence[str], drawn: np.ndarray[Any, Any], embedder: str, stamp: RunStamp
 ) -> tuple[DocumentRow, StoredText, RevisionChunks]:
     namespace, source = _NAMESPACES[number % 4], _SOURCES[number // 4 % 4]
-    drawn = np.minimum(rng.zipf(1.3, 60 * _CHUNKS) - 1, len(words) - 1)
     chunks = [" ".join(words[word] for word in part) for part in np.split(drawn, _CHUNKS)]
     text = "\n".join(chunks)
     filename = f"{words[drawn[0]]}-{words[(number * 7919) % len(words)]}-{number}.md"
     path = f"{number % 300:03}/{filename}"
     identity = ids.document_id(namespace, source, path)
     status = "failed" if number % 50 == 49 else "indexed"
-    revision = ids.revision(identity, _STAMP.run_id) if status == "indexed" else 0
+    revision = ids.revision(identity, stamp.run_id) if status == "indexed" else 0
     spans, start = [], 0
     for index, chunk in enumerate(chunks if revision else ()):
         spans.append(Chunk(index, start, start + len(chunk), "page", index + 1, ("Heading",)))
         start += len(chunk) + 1
     parts = (Part(0, len(text), "page", 1, None, "text"),)
     extraction = Extraction(text, parts, (), None, {}, "text/markdown", "benchmark/1")
-    blank = blank_row(_STAMP)
-    created = _STAMP.at - timedelta(minutes=number)
+    blank = blank_row(stamp)
+    created = stamp.at - timedelta(minutes=number)
     fields: dict[str, Any] = {name: getattr(blank, name) for name in DocumentRow.__slots__}
     fields |= {
         "document_id": identity,

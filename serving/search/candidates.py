@@ -66,7 +66,8 @@ def candidates_of(reader: Reader, request: SearchRequest, *, with_vectors: bool 
     if request.mode == "hybrid":
         search |= {"fusion": settings.search.fusion, "vector_weight": settings.search.vector_weight}
     found = {name: tuple(map(float, vector)) for name, vector in vectors.items()} if with_vectors else None
-    return Candidates(request.query, reader.snapshot.version, _told(considered, course), search, found)
+    numbers = {hit.row["chunk_id"]: int(hit.row["chunk_index"]) for hit in considered}
+    return Candidates(request.query, reader.snapshot.version, _told(considered, course), search, found, numbers)
 
 
 def _considered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Dropped = Literal["duplicate", "same-document", "beyond-candidates", "diversity", "beyond-k", "threshold"]
@@ -90,6 +90,8 @@ class Candidates:
     """counts over what the caller may see, and how sides were fused, as in `parquetry search --explain --json`"""
     vectors: Mapping[str, tuple[float, ...]] | None = None
     """vector of the query by embedder, if asked for"""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """chunk id -> 0-based number of the chunk in its document; not part of the JSON"""
 
     @property
     def results(self) -> tuple[SearchCandidate, ...]:

@@ -99,12 +99,11 @@ class Explained:
     picture: Picture
 
 
-def explained(found: Candidates, numbers: Mapping[str, int]) -> Explained:
+def explained(found: Candidates) -> Explained:
     """Return an explanation for a page.
 
     Args:
         found: all candidates.
-        numbers: chunk id -> number of the chunk in its document.
     """
     results = found.results
     dropped = [each for each in found.candidates if each.dropped is not None]
@@ -117,7 +116,7 @@ def explained(found: Candidates, numbers: Mapping[str, int]) -> Explained:
             each.chunk_id,
             each.document_id,
             each.filename or "Untitled",
-            numbers.get(each.chunk_id),
+            found.numbers.get(each.chunk_id),
             _bar(each.vector, tops["vector"]),
             _bar(each.text, tops["text"]),
             _measured(each.fused, tops["fused"]),

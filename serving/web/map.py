@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 
 from parquetry.serving.web.documents import kind_of
+from parquetry.storage.analysis.lists import PlacedDocuments
 
 MOST_POINTS = 200_000
 """documents that are drawn"""
@@ -22,51 +22,50 @@ _MOST_NAMES = 250
 _SCALE = 65_535
 _NAMED_BY = 3
 """words that name a cluster"""
-_MOST_TITLES = 5_000
-"""names of documents that the words of a cluster are taken from"""
+Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _COMMON = frozenset({"with", "from", "this", "that", "your", "untitled", "html", "docx", "pptx", "xlsx", "json"})
 
 
-def points_of(found: Mapping[str, np.ndarray[Any, Any]], version: int) -> dict[str, Any]:
-    """Return the points of a map as JSON: names, and records of 28 bytes in base64.
+def points_of(found: PlacedDocuments, version: int) -> bytes:
+    """Return the points of a map: the length of a head (uint32), the head in JSON, and a column after the other.
 
-    A record is x and y (uint16, of 65,535), source and type (uint16, places in the lists of names), cluster (uint16),
-    two unused bytes, and the id of the document (16 bytes), all little-endian.
+    The columns are x and y (of 65,535), source and type (places in the lists of names) and cluster, all uint16, and the
+    ids of the documents, 16 bytes each. Numbers are little-endian.
 
     Args:
-        found: as `parquetry.storage.analysis.lists.placed` returns it.
+        found: the documents.
         version: version of the corpus that was analyzed.
     """
-    count = min(len(found["x"]), MOST_POINTS)
-    kinds = [kind_of(each) for each in found["media_type"][:count]]
-    sources, of_source = _numbered([str(each) for each in found["source"][:count]])
-    types, of_type = _numbered(kinds)
-    records = np.zeros(
-        count, [("place", "<u2", 2), ("source", "<u2"), ("type", "<u2"), ("rest", "<u2", 2), ("id", "V16")]
-    )
-    records["place"][:, 0] = np.round(np.clip(found["x"][:count], 0, 1) * _SCALE)
-    records["place"][:, 1] = np.round(np.clip(found["y"][:count], 0, 1) * _SCALE)
-    records["source"], records["type"] = of_source, of_type
-    records["rest"][:, 0] = np.asarray(found["cluster"][:count], np.uint16)
-    ids = b"".join(UUID(str(each)).bytes for each in found["document_id"][:count])
-    records["id"] = np.frombuffer(ids, "V16")
-    return {
+    count = min(len(found.ids), MOST_POINTS)
+    sources, of_source = _most_frequent([str(each) for each in found.source.values], found.source.numbers[:count])
+    kinds = [kind_of(each) for each in found.media_type.values]
+    types, of_type = _most_frequent(kinds, found.media_type.numbers[:count])
+    head = {
         "version": version,
         "count": count,
-        "left_out": len(found["x"]) - count,
+        "left_out": len(found.ids) - count,
         "sources": sources,
         "types": types,
-        "points": base64.b64encode(records.tobytes()).decode("ascii"),
     }
+    told = json.dumps(head).encode()
+    told += b" " * (-len(told) % 4)
+    places = (np.round(np.clip(each[:count], 0, 1) * _SCALE) for each in (found.x, found.y))
+    columns = [*places, of_source, of_type, found.cluster[:count]]
+    numbers = b"".join(np.asarray(each).astype("<u2").tobytes() for each in columns)
+    return len(told).to_bytes(4, "little") + told + numbers + found.ids[:count].tobytes()
 
 
-def _numbered(values: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.uint16]]]:
-    """Return the distinct values, the most frequent first, and the place of each value among them."""
-    counted = [value for value, _ in Counter(values).most_common()]
-    names = counted[:_MOST_NAMES] + (["Others"] if len(counted) > _MOST_NAMES else [])
-    places = {value: min(place, _MOST_NAMES) for place, value in enumerate(counted)}
-    return names, np.array([places[value] for value in values], np.uint16)
+def _most_frequent(names: Sequence[str], numbers: Numbers) -> tuple[list[str], Numbers]:
+    """Return the distinct names, the most frequent first, and the place of each row's among them."""
+    sizes = Counter[str]()
+    for name, size in zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True):
+        sizes[name] += size
+    ordered = [name for name, size in sizes.most_common() if size]
+    places = {name: min(place, _MOST_NAMES) for place, name in enumerate(ordered)}
+    shown = ordered[:_MOST_NAMES] + (["Others"] if len(ordered) > _MOST_NAMES else [])
+    of_name = np.array([places.get(name, 0) for name in names], np.uint16)
+    return shown, of_name[numbers] if len(names) else numbers
 
 
 def cluster_names(found: Sequence[tuple[int, int, Sequence[str]]]) -> list[tuple[int, int, str]]:
@@ -75,7 +74,7 @@ def cluster_names(found: Sequence[tuple[int, int, Sequence[str]]]) -> list[tuple
     Args:
         found: number, size and names of documents of each cluster.
     """
-    words = [Counter(word for name in names[:_MOST_TITLES] for word in set(_words(name))) for _, _, names in found]
+    words = [Counter(word for name in names for word in set(_words(name))) for _, _, names in found]
     everywhere = Counter[str]()
     for each in words:
         everywhere.update(each)

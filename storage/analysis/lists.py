@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 
 from parquetry.storage.analysis.folder import AnalysisFile
-from parquetry.storage.database import Connection, rows, sql_string, tuples
+from parquetry.storage.database import Connection, reading, rows, sql_string, tuples
 from parquetry.storage.search.filters import Filters, permitted
 
 Fault = Literal["incomplete", "little-text", "garbled", "scanned"]
@@ -27,6 +29,8 @@ _ORDERS: Mapping[Fault, str] = {
     "garbled": "a.unmapped / greatest(a.characters, 1) DESC",
     "scanned": "coalesce(a.ocr_confidence, 0)",
 }
+MOST_NAMES = 500
+"""names of documents that stand for those of a cluster"""
 _GROUPS: Mapping[Alike, str] = {"duplicates": "a.content_hash", "near-duplicates": "a.near"}
 _SHOWN = (
     "d.document_id, d.namespace, d.source, d.uri, d.path, d.filename, d.title, d.media_type, d.size, d.status, "
@@ -37,7 +41,31 @@ _FACTS = (
     "a.unmapped, a.cut, a.near_share"
 )
 
-Places = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+Column = np.ndarray[tuple[int], np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A column of which each value is kept once."""
+
+    values: Sequence[str | None]
+    numbers: Column
+    """place in `values` of each row"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedDocuments:
+    """Documents on the map, by column."""
+
+    ids: Column
+    """16 bytes each"""
+    x: Column
+    """0 to 1, as `y`"""
+    y: Column
+    cluster: Column
+    """0-based"""
+    source: Numbered
+    media_type: Numbered
 
 
 def analyzed(connection: Connection, file: AnalysisFile, filters: Filters) -> dict[str, int]:
@@ -52,14 +80,16 @@ def analyzed(connection: Connection, file: AnalysisFile, filters: Filters) -> di
     """
     relation, values = _documents(file, filters)
     counts = [f"count(*) FILTER ({condition})" for condition in _CONDITIONS.values()]
-    counts += [
-        f"(SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT count(*) AS n FROM {relation} "
-        f"WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1))"
-        for column in _GROUPS.values()
-    ]
-    names = (*FAULTS, *ALIKE, "analyzed")
-    (found,) = tuples(connection, f"SELECT {', '.join(counts)}, count(*) FROM {relation}", values)
-    return {name: int(number) for name, number in zip(names, found, strict=True)}
+    facts = f"SELECT {', '.join(counts)}, count(*) FROM {relation}"
+    (found,) = tuples(connection, facts, values)
+    numbers = dict(zip((*FAULTS, "analyzed"), found, strict=True))
+    for name, column in _GROUPS.items():
+        alike = (
+            f"SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT count(*) AS n FROM {relation} "
+            f"WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1)"
+        )
+        ((numbers[name],),) = tuples(connection, alike, values)
+    return {name: int(number) for name, number in numbers.items()}
 
 
 def faulty(
@@ -76,12 +106,13 @@ def faulty(
         offset: number of documents before the page.
     """
     relation, values = _documents(file, filters)
-    return rows(
+    found = tuples(
         connection,
-        f"SELECT {_SHOWN}, {_FACTS} FROM {relation} WHERE {_CONDITIONS[fault]} "
+        f"SELECT d.place, a.file_row_number FROM {relation} WHERE {_CONDITIONS[fault]} "
         f"ORDER BY {_ORDERS[fault]}, d.document_id, d.namespace LIMIT {limit:d} OFFSET {offset:d}",
         values,
     )
+    return _shown(connection, file, found)
 
 
 def alike(
@@ -99,19 +130,25 @@ def alike(
     """
     relation, values = _documents(file, filters)
     column = _GROUPS[kind]
-    return rows(
+    found = tuples(
         connection,
-        f"""SELECT * FROM (
-            SELECT {_SHOWN}, {_FACTS}, {column}::VARCHAR AS together, count(*) OVER (PARTITION BY {column}) AS members
+        f"""WITH named AS MATERIALIZED (
+            SELECT d.place, a.file_row_number AS fact, {column} AS together, d.created_at, d.document_id
             FROM {relation} WHERE {column} IS NOT NULL
-        ) WHERE members > 1 ORDER BY members DESC, together, created_at, document_id
-        LIMIT {limit:d} OFFSET {offset:d}""",
+        ), several AS (SELECT together, count(*) AS members FROM named GROUP BY together HAVING count(*) > 1)
+        SELECT place, fact, together::VARCHAR, members FROM named JOIN several USING (together)
+        ORDER BY members DESC, together::VARCHAR, created_at, document_id LIMIT {limit:d} OFFSET {offset:d}""",
         values,
     )
+    shown = _shown(connection, file, [(place, fact) for place, fact, _, _ in found])
+    return [
+        {**row, "together": together, "members": members}
+        for row, (_, _, together, members) in zip(shown, found, strict=True)
+    ]
 
 
-def placed(connection: Connection, file: AnalysisFile, filters: Filters) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the documents on the map: `document_id`, `x`, `y`, `cluster`, `source`, `media_type`, an array each.
+def placed(connection: Connection, file: AnalysisFile, filters: Filters) -> PlacedDocuments:
+    """Return the documents on the map.
 
     Args:
         connection: as in `analyzed`.
@@ -119,12 +156,22 @@ def placed(connection: Connection, file: AnalysisFile, filters: Filters) -> dict
         filters: as in `analyzed`.
     """
     relation, values = _documents(file, filters)
-    statement = (
-        f"SELECT d.document_id, a.x, a.y, a.cluster, d.source, coalesce(d.media_type, '') AS media_type "
-        f"FROM {relation} WHERE a.x IS NOT NULL ORDER BY d.document_id, d.namespace"
-    )
-    found: dict[str, np.ndarray[Any, Any]] = connection.execute(statement, values).fetchnumpy()
-    return found
+    columns = "a.revision, d.document_id, a.x, a.y, a.cluster, d.source, d.media_type"
+    with reading():
+        statement = f"SELECT {columns} FROM {relation} WHERE a.x IS NOT NULL"
+        found = connection.sql(statement, params=values).to_arrow_table()
+    # Revisions are hashes: in their order, no source covers another.
+    order = np.argsort(found["revision"].to_numpy(), kind="stable")
+    hexadecimal = "".join(found["document_id"].to_pylist()).replace("-", "")
+    ids = np.frombuffer(bytes.fromhex(hexadecimal), "V16")[order]
+    x, y, cluster = (found[name].to_numpy()[order] for name in ("x", "y", "cluster"))
+    source, media_type = (_numbered(found[name], order) for name in ("source", "media_type"))
+    return PlacedDocuments(ids, x, y, cluster, source, media_type)
+
+
+def _numbered(column: pa.ChunkedArray, order: Column) -> Numbered:
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return Numbered(encoded.dictionary.to_pylist(), encoded.indices.to_numpy()[order])
 
 
 def within(
@@ -165,7 +212,7 @@ def in_cluster(
 
 
 def names_of_clusters(connection: Connection, file: AnalysisFile, filters: Filters) -> list[tuple[int, int, list[str]]]:
-    """Return number, size and some names of the documents of each cluster, the largest first.
+    """Return number, size and at most `MOST_NAMES` names of documents of each cluster, the largest first.
 
     Args:
         connection: as in `analyzed`.
@@ -173,9 +220,10 @@ def names_of_clusters(connection: Connection, file: AnalysisFile, filters: Filte
         filters: as in `analyzed`; a cluster is named by these documents alone.
     """
     relation, values = _documents(file, filters)
+    named = "coalesce(nullif(d.title, ''), d.filename, '')"
     found = tuples(
         connection,
-        f"SELECT a.cluster, count(*) AS n, list(coalesce(nullif(d.title, ''), d.filename, '')) "
+        f"SELECT a.cluster, count(*) AS n, arg_max({named}, hash(a.revision), {MOST_NAMES}) "
         f"FROM {relation} WHERE a.cluster IS NOT NULL GROUP BY a.cluster ORDER BY n DESC, a.cluster",
         values,
     )
@@ -187,20 +235,46 @@ def _chosen(
 ) -> tuple[list[dict[str, Any]], int]:
     relation, bound = _documents(file, filters)
     places = [f"${len(bound) + number}" for number in range(1, len(values) + 1)]
-    found = rows(
+    found = tuples(
         connection,
-        f"SELECT {_SHOWN}, count(*) OVER () AS everything FROM {relation} WHERE {condition.format(*places)} "
+        f"SELECT d.place, a.file_row_number, count(*) OVER () FROM {relation} WHERE {condition.format(*places)} "
         f"ORDER BY lower(d.filename), d.document_id LIMIT {limit:d}",
         [*bound, *values],
     )
-    return found, int(found[0]["everything"]) if found else 0
+    return _shown(connection, file, [(place, number) for place, number, _ in found]), int(found[0][2]) if found else 0
 
 
 def _documents(file: AnalysisFile, filters: Filters) -> tuple[str, list[Any]]:
-    """Return a relation of the visible documents, `d`, with the facts of the analysis, `a`, and its parameters."""
+    """Return a relation of the visible documents, `d`, with the facts of the analysis, `a`, and its parameters.
+
+    A revision is one write of one document, so that nothing else has to be compared.
+    """
     condition = permitted(filters)
     relation = (
-        f"(SELECT * FROM published WHERE {condition.sql}) AS d "
-        f"JOIN read_parquet({sql_string(str(file.path))}) AS a USING (document_id, namespace, revision)"
+        f"(SELECT rowid AS place, * FROM parts.documents WHERE {condition.sql}) AS d "
+        f"JOIN {_facts_of(file)} AS a USING (revision)"
     )
     return relation, list(condition.parameters)
+
+
+def _facts_of(file: AnalysisFile) -> str:
+    return f"read_parquet({sql_string(str(file.path))}, file_row_number = true)"
+
+
+def _shown(connection: Connection, file: AnalysisFile, chosen: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Return documents with their facts, in order: all columns are read of those that are shown alone.
+
+    Args:
+        connection: as in `analyzed`.
+        file: the analysis.
+        chosen: rows of the index and of the file.
+    """
+    found = rows(
+        connection,
+        f"SELECT d.rowid AS place, {_SHOWN}, {_FACTS} "
+        f"FROM (SELECT rowid, * FROM parts.documents WHERE rowid IN (SELECT unnest($1::BIGINT[]))) AS d "
+        f"JOIN (FROM {_facts_of(file)} WHERE file_row_number IN (SELECT unnest($2::BIGINT[]))) AS a USING (revision)",
+        [[place for place, _ in chosen], [number for _, number in chosen]],
+    )
+    by_place = {row.pop("place"): row for row in found}
+    return [by_place[place] for place, _ in chosen]

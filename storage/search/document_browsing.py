@@ -77,20 +77,32 @@ def browse(
         total: number of documents of the whole list, if it is known.
     """
     condition, values = _condition(asked)
-    total = count_browsed(connection, asked) if total is None else total
-    size = max(0, min(limit, total - offset))
+    if total is None and offset:
+        total = count_browsed(connection, asked)
+    size = limit if total is None else max(0, min(limit, total - offset))
     # The last pages are the first ones from the end: rows before a page are sorted, too.
-    from_end = offset > total // 2
+    from_end = total is not None and offset > total // 2
     backwards = asked.descending != from_end
-    page = rows(
+    skipped = total - offset - size if total is not None and from_end else offset
+    # All columns are read of the rows of the page alone.
+    chosen = tuples(
         connection,
-        f"SELECT {_COLUMNS} FROM published WHERE {condition} "
+        f"SELECT rowid, {'count(*) OVER ()' if total is None else '0'} FROM parts.documents WHERE {condition} "
         f"ORDER BY {_KEYS[asked.order]} {'DESC' if backwards else 'ASC'} NULLS {'FIRST' if from_end else 'LAST'}, "
         f"document_id {'DESC' if from_end else 'ASC'}, namespace {'DESC' if from_end else 'ASC'} "
-        f"LIMIT {size:d} OFFSET {max(0, total - offset - size) if from_end else offset:d}",
+        f"LIMIT {size:d} OFFSET {max(0, skipped):d}",
         values,
     )
-    return page[::-1] if from_end else page, total
+    numbers = [number for number, _ in chosen]
+    if total is None:
+        total = int(chosen[0][1]) if chosen else 0
+    found = tuples(
+        connection,
+        f"SELECT rowid, {_COLUMNS} FROM parts.documents WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+        [numbers],
+    )
+    by_number = {number: dict(zip(_COLUMNS.split(", "), row, strict=True)) for number, *row in found}
+    return [by_number[number] for number in (numbers[::-1] if from_end else numbers)], total
 
 
 def count_browsed(connection: Connection, asked: Browsing) -> int:

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from parquetry.ids import chunk_id
 from parquetry.model import ENTRY_TYPE
@@ -23,6 +22,7 @@ from parquetry.storage.index.ranking import IDENTITY_SHARE
 from parquetry.storage.search.explanation import Explanation
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.query_words import words_of
+from parquetry.storage.search.rankings import MOST_REMEMBERED, Ranked, SideLists, best_order
 from parquetry.storage.search.visible import Visible
 from parquetry.storage.search.visible_index import NOTHING, IndexInFile, Scored, Vector, VisibleIndex
 
@@ -78,16 +78,6 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-class _Ranked(NamedTuple):
-    """A chunk in the list of a side."""
-
-    chunk: int
-    doc: int
-    score: float
-    identity: float = 0.0
-    """part of the score that the document's identity adds"""
-
-
 class Searcher:
     """Search one index on behalf of one caller.
 
@@ -121,6 +111,8 @@ class Searcher:
         side did not rank"""
         # Numbers depend on the rest of the corpus, so hits do not carry them.
         self._numbers: dict[tuple[int, int], int] = {}
+        # An explanation repeats the search that it explains.
+        self._last: SideLists | None = None
 
     @property
     def bytes(self) -> int:
@@ -233,16 +225,22 @@ class Searcher:
 
     def _sides(
         self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int, context: str | None
-    ) -> Mapping[str, Sequence[_Ranked]]:
+    ) -> Mapping[str, Sequence[Ranked]]:
         """Return the list of each side that ranks, `depth` deep."""
+        asked = (query, mode, depth, context, *((each, vector.tobytes()) for each, vector in vectors.items()))
+        if self._last is not None and self._last.asked == asked:
+            self.weights, self.explanation = self._last.weights, replace(self._last.explanation, seconds={})
+            return self._last.sides
         self.explanation.vectors, self.explanation.vector_candidates = None, 0
-        sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
+        sides: dict[str, list[Ranked]] = {"vector": [], "text": []}
         if mode != "text":
             with self._timed("vector"):
                 sides["vector"] = self._vectors(vectors, depth)
         if mode != "vector":
             with self._timed("text"):
                 sides["text"] = self._text(query, depth, context)
+        if sum(map(len, sides.values())) <= MOST_REMEMBERED:
+            self._last = SideLists(asked, sides, self.weights, replace(self.explanation))
         return sides
 
     @contextmanager
@@ -254,7 +252,7 @@ class Searcher:
             known = self.explanation.seconds.get(stage, 0.0)
             self.explanation.seconds[stage] = known + perf_counter() - started
 
-    def _fused(self, sides: Mapping[str, Sequence[_Ranked]]) -> list[tuple[int, float]]:
+    def _fused(self, sides: Mapping[str, Sequence[Ranked]]) -> list[tuple[int, float]]:
         vector, text = ([(each.chunk, each.score) for each in sides[name]] for name in ("vector", "text"))
         weight = self._settings.vector_weight
         if self._settings.fusion == "rrf":
@@ -263,7 +261,7 @@ class Searcher:
 
     # --- the two sides
 
-    def _vectors(self, vectors: Mapping[str, Vector], depth: int) -> list[_Ranked]:
+    def _vectors(self, vectors: Mapping[str, Vector], depth: int) -> list[Ranked]:
         lists = [
             self._vector(vectors[embedder], embedder, depth) for embedder in self._visible.spaces if embedder in vectors
         ]
@@ -271,9 +269,9 @@ class Searcher:
             return lists[0] if lists else []
         docs = {each.chunk: each.doc for side in lists for each in side}
         fused = by_rank([[(each.chunk, each.score) for each in side] for side in lists], k=self._settings.rrf_k)
-        return [_Ranked(chunk, docs[chunk], score) for chunk, score in fused[:depth]]
+        return [Ranked(chunk, docs[chunk], score) for chunk, score in fused[:depth]]
 
-    def _vector(self, vector: Vector, embedder: str, depth: int) -> list[_Ranked]:
+    def _vector(self, vector: Vector, embedder: str, depth: int) -> list[Ranked]:
         space = self._visible.spaces.get(embedder)
         if space is None or not vector.any():
             return []
@@ -286,7 +284,7 @@ class Searcher:
         self.explanation.vectors = found.way if known in (None, found.way) else f"{known} and {found.way}"
         self.explanation.vector_candidates += found.compared
 
-    def _text(self, query: str, depth: int, context: str | None) -> list[_Ranked]:
+    def _text(self, query: str, depth: int, context: str | None) -> list[Ranked]:
         return self._best(self._scored_text(query, context), depth)
 
     def _scored_text(self, query: str, context: str | None) -> Scored:
@@ -314,15 +312,15 @@ class Searcher:
         identities = IDENTITY_SHARE * self._index.identity_scores(weights, found.docs)
         return replace(found, scores=found.scores + identities, identities=identities)
 
-    def _best(self, found: Scored, depth: int) -> list[_Ranked]:
+    def _best(self, found: Scored, depth: int) -> list[Ranked]:
         """Return the list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
 
         Ties are determined here rather than in SQL, where planning would take longer than all the rest.
         """
         score = found.scores
-        order = np.argsort(-score, kind="stable") if len(score) <= depth else _best_order(score, depth)
+        order = np.argsort(-score, kind="stable") if len(score) <= depth else best_order(score, depth)
         columns = [each for each in (found.chunks, found.docs, score, found.identities) if each is not None]
-        ranked = list(map(_Ranked, *(each[order].tolist() for each in columns)))
+        ranked = list(map(Ranked, *(each[order].tolist() for each in columns)))
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
         if not tied:
             return ranked
@@ -333,7 +331,7 @@ class Searcher:
     # --- what is shown
 
     def _different(
-        self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int
+        self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[Ranked]], k: int
     ) -> list[Hit]:
         """Return the best different texts, at least `k` if so many were ranked."""
         looked = k + LOOKAHEAD
@@ -344,7 +342,7 @@ class Searcher:
                 return folded
             looked = DEEPER * max(looked, len(hits))
 
-    def _hits(self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int) -> list[Hit]:
+    def _hits(self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[Ranked]], k: int) -> list[Hit]:
         """Return the best `k` chunks and all that tie with the last, once for each document that has them."""
         if not ranked:
             return []
@@ -388,9 +386,3 @@ def _index_of(connection: Connection, visible: Visible, memory: IndexMemory | No
     from parquetry.storage.search.visible_memory import IndexInMemory
 
     return IndexInMemory(memory, connection, visible)
-
-
-def _best_order(scores: npt.NDArray[np.float64], depth: int) -> npt.NDArray[np.int64]:
-    """Return the places of the best `depth` scores, and of all that tie with the last, best first."""
-    kept = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
-    return kept[np.argsort(-scores[kept], kind="stable")]

@@ -84,8 +84,19 @@ def list_documents(
     )
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
         everything, any_order = filters_for(caller, None, Filters()), replace(browsing, order="added", descending=True)
-        total = of_version(reader, any_order, lambda: count_browsed(session, browsing))
-        rows, _ = browse(session, browsing, PAGE, (number - 1) * PAGE, total)
+        found: list[dict[str, Any]] | None = None
+
+        def counted() -> int:
+            nonlocal found
+            if number > 1:
+                return count_browsed(session, browsing)
+            # The first page and the number of all in one pass: names are searched as one types.
+            found, matching = browse(session, browsing, PAGE, 0)
+            return matching
+
+        total = of_version(reader, any_order, counted)
+        if found is None:
+            found, _ = browse(session, browsing, PAGE, (number - 1) * PAGE, total)
         choices = of_version(reader, ("facets", everything), lambda: facets(session, everything))
     writes = caller.may("write") and not parts.settings.serve.read_only
     kept = {"q": q.strip(), "status": known or "", "namespace": namespace, "source": source, "type": media_type}
@@ -97,7 +108,7 @@ def list_documents(
     return page(
         request,
         "documents.html",
-        documents=[item_of(row) for row in rows],
+        documents=[item_of(row) for row in found],
         total=total,
         first=(number - 1) * PAGE + 1,
         number=number,

@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import filters_for
@@ -15,6 +14,7 @@ from parquetry.serving.http.dashboard.html import HEADERS, page
 from parquetry.serving.http.dashboard.paths import MAP
 from parquetry.serving.http.dashboard.quality_routes import analysis_state
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.version_cache import of_version
 from parquetry.serving.web.documents import item_of
 from parquetry.serving.web.map import MOST_LISTED, cluster_names, points_of
 from parquetry.storage.analysis.folder import newest_analysis
@@ -40,7 +40,11 @@ def show_map(
         version = reader.snapshot.version
         if file is not None:
             with closing(reader.index.session()) as session:
-                clusters = cluster_names(names_of_clusters(session, file, filters))
+                clusters = of_version(
+                    reader,
+                    ("clusters", file.version, filters),
+                    lambda: cluster_names(names_of_clusters(session, file, filters)),
+                )
                 if chosen is not None:
                     listed, total = within(session, file, filters, chosen, MOST_LISTED)
                 elif number is not None:
@@ -75,7 +79,7 @@ def get_points(caller: ReadCaller, parts: PublishedParts) -> Response:
             raise NotVisible("no-analysis", "this corpus was not analyzed yet")
         with closing(reader.index.session()) as session:
             found = placed(session, file, filters_for(caller, None, Filters()))
-    return JSONResponse(points_of(found, file.version), headers=dict(HEADERS))
+    return Response(points_of(found, file.version), media_type="application/octet-stream", headers=dict(HEADERS))
 
 
 @router.get(f"{MAP}/documents/{{document_id}}")

@@ -19,6 +19,7 @@ from parquetry.serving.jobs.model import Job
 from parquetry.serving.search.service import Reader
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
+from parquetry.serving.service.version_cache import of_version
 from parquetry.serving.service.writing import submit
 from parquetry.serving.web.jobs import ShownJob, shown_job
 from parquetry.serving.web.quality import LISTS, UNANSWERED, QualityGroup, groups_of, is_unanswered, unanswered
@@ -75,7 +76,7 @@ def _lists(
     filters = filters_for(caller, None, Filters())
     offset = (number - 1) * PAGE
     with closing(reader.index.session()) as session:
-        counts = analyzed(session, file, filters)
+        counts = of_version(reader, ("quality", file.version, filters), lambda: analyzed(session, file, filters))
         fault = next((each for each in FAULTS if each == key), None)
         kind = next((each for each in ALIKE if each == key), None)
         if fault is not None:

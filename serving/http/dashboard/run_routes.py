@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -57,10 +58,15 @@ def show_runs(
         with run_views(Lake(root)) as connection:
             values["runs"], values["total"] = listed_runs(connection, number, kind or None)
             values["kinds"] = kinds_of_runs(connection)
-            values["failures"] = not_searchable(connection)
             values["sources"] = sources_of(parts.settings, connection)
+            if parts.follower.version is None:
+                values["failures"] = not_searchable(connection)
     else:
         values["sources"] = sources_of(parts.settings, None)
+    if parts.follower.version is not None:
+        # The index has one row for each document, the tables one for each time that it was published.
+        with parts.follower.reader() as reader, closing(reader.index.session()) as session:
+            values["failures"] = not_searchable(session)
 
     def link(**changed: Any) -> str:
         told = {"kind": kind, "page": number, **changed}

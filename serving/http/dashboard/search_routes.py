@@ -29,14 +29,12 @@ from parquetry.serving.http.judging import demand_judging, result_to_judge
 from parquetry.serving.http.problems import Problem, known_problem
 from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.search.candidates import candidates_of
-from parquetry.serving.search.explanations import Candidates
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.feedback import Judge
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.web.explained import explained
 from parquetry.serving.web.results import SearchForm, results_of
-from parquetry.storage.database import tuples
 from parquetry.storage.search.document_browsing import facets
 from parquetry.storage.search.filters import Filters
 
@@ -100,19 +98,8 @@ def _found(
         "results": results_of(asked.q, found.hits, parts.settings.search.language),
         "seconds": found.seconds,
         "judged": parts.feedback.judged(Judge.of(caller), asked.q),
-        "explanation": explanation and explained(explanation, _numbers(reader, explanation)),
+        "explanation": explanation and explained(explanation),
     }
-
-
-def _numbers(reader: Reader, found: Candidates) -> dict[str, int]:
-    """Return chunk id -> number of the chunk in its document, of all candidates."""
-    ids = [each.chunk_id for each in found.candidates]
-    # Ids of chunks are computed: of those documents alone.
-    documents = sorted({each.document_id for each in found.candidates})
-    statement = """SELECT chunk_id, chunk_index FROM parts.every_chunk
-    WHERE document_id IN (SELECT unnest($1::VARCHAR[])) AND chunk_id IN (SELECT unnest($2::VARCHAR[]))"""
-    with closing(reader.index.session()) as session:
-        return dict(tuples(session, statement, [documents, ids]))
 
 
 @router.post(f"{SEARCH}/feedback")

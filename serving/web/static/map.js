@@ -5,18 +5,18 @@ const frame = document.querySelector(".map");
 if (frame) {
   document.documentElement.classList.add("scripted");
   const canvas = document.getElementById("map");
-  const paper = canvas.getContext("2d");
+  // Its pixels are made here, so they stay in memory.
+  const paper = canvas.getContext("2d", { willReadFrequently: true });
   const card = document.getElementById("map-card");
   const status = document.getElementById("map-status");
   const legend = document.getElementById("map-legend");
   const colour = document.getElementById("map-colour");
   const selector = document.getElementById("map-select");
-  const RECORD = 28;
   const COLOURS = 12;
   const CELLS = 128;
   const MARGIN = 24;
+  const OPACITY = 0.85;
   let points = null;
-  let cells = null;
   let view = { left: 0, top: 0, size: 1 };
   let selecting = false;
   let held = null;
@@ -24,48 +24,48 @@ if (frame) {
   let over = -1;
   let asked = 0;
   let waiting = 0;
+  let picture = null;
+  let stale = true;
 
-  const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
-  const read = (told) => {
-    const bytes = bytesOf(told.points);
-    const numbers = new DataView(bytes.buffer);
-    const all = {
-      count: told.count, x: new Float32Array(told.count), y: new Float32Array(told.count), bytes,
-      source: new Uint16Array(told.count), type: new Uint16Array(told.count), cluster: new Uint16Array(told.count),
-      names: { source: told.sources, type: told.types, cluster: [] },
-    };
-    for (let each = 0; each < told.count; each += 1) {
-      const start = each * RECORD;
-      all.x[each] = numbers.getUint16(start, true) / 65535;
-      all.y[each] = numbers.getUint16(start + 2, true) / 65535;
-      all.source[each] = numbers.getUint16(start + 4, true);
-      all.type[each] = numbers.getUint16(start + 6, true);
-      all.cluster[each] = numbers.getUint16(start + 8, true);
-    }
-    for (const link of document.querySelectorAll("[data-cluster]")) all.names.cluster[Number(link.dataset.cluster)] = link.textContent;
-    return all;
+  // The answer is the length of its head in four bytes, the head in JSON, and a column after the other.
+  const read = (buffer) => {
+    const length = new DataView(buffer).getUint32(0, true);
+    const told = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+    const column = (number) => new Uint16Array(buffer, 4 + length + 2 * told.count * number, told.count);
+    const names = { source: told.sources, type: told.types, cluster: [] };
+    for (const link of document.querySelectorAll("[data-cluster]")) names.cluster[Number(link.dataset.cluster)] = link.textContent;
+    const ids = new Uint8Array(buffer, 4 + length + 10 * told.count, 16 * told.count);
+    const all = { ...told, names, ids, x: column(0), y: column(1), source: column(2), type: column(3), cluster: column(4) };
+    return { ...all, ...sorted(all) };
   };
 
-  // Points by the cell of a grid that they are in, so that the one under the pointer is found at once.
-  const sorted = () => {
-    const found = new Map();
-    for (let each = 0; each < points.count; each += 1) {
-      const key = Math.floor(points.x[each] * (CELLS - 1)) * CELLS + Math.floor(points.y[each] * (CELLS - 1));
-      if (found.has(key)) found.get(key).push(each);
-      else found.set(key, [each]);
+  // Points by the cell of a grid that they are in, so that the one under the pointer is found at once: those of a cell
+  // stand from `begins[cell]` to `begins[cell + 1]`.
+  const cellOf = (place) => Math.min(CELLS - 1, Math.floor((place / 65536) * CELLS));
+  const sorted = ({ x, y, count }) => {
+    const begins = new Uint32Array(CELLS * CELLS + 1);
+    const cells = new Uint16Array(count);
+    for (let each = 0; each < count; each += 1) {
+      cells[each] = cellOf(x[each]) * CELLS + cellOf(y[each]);
+      begins[cells[each] + 1] += 1;
     }
-    return found;
+    for (let cell = 0; cell < CELLS * CELLS; cell += 1) begins[cell + 1] += begins[cell];
+    const next = begins.slice();
+    const order = new Uint32Array(count);
+    for (let each = 0; each < count; each += 1) order[next[cells[each]]++] = each;
+    return { begins, order };
   };
 
   const id = (each) => {
-    const hex = [...points.bytes.subarray(each * RECORD + 12, each * RECORD + 28)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    const hex = [...points.ids.subarray(each * 16, each * 16 + 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   };
 
   const extent = () => ({ width: canvas.clientWidth - 2 * MARGIN, height: canvas.clientHeight - 2 * MARGIN });
   const across = (x) => MARGIN + ((x - view.left) / view.size) * extent().width;
   const down = (y) => MARGIN + ((y - view.top) / view.size) * extent().height;
+  const xOf = (each) => points.x[each] / 65535;
+  const yOf = (each) => points.y[each] / 65535;
   const placeOf = (across_, down_) => ({
     x: view.left + ((across_ - MARGIN) / extent().width) * view.size,
     y: view.top + ((down_ - MARGIN) / extent().height) * view.size,
@@ -77,42 +77,64 @@ if (frame) {
     return Array.from({ length: COLOURS }, (_, each) => style.getPropertyValue(`--c${each}`).trim());
   };
 
+  // Offsets and opacities of the pixels of a point.
+  const stampOf = (radius, width) => {
+    const [offsets, opacities] = [[], []];
+    const reach = Math.ceil(radius);
+    for (let row = -reach; row <= reach; row += 1) {
+      for (let column = -reach; column <= reach; column += 1) {
+        const covered = Math.min(1, Math.max(0, radius + 0.5 - Math.hypot(row, column)));
+        if (covered < 0.1) continue;
+        offsets.push(row * width + column);
+        opacities.push(Math.round(255 * OPACITY * covered));
+      }
+    }
+    return { offsets: Int32Array.from(offsets), opacities: Uint8Array.from(opacities), reach };
+  };
+
+  // Pixels are set one by one: a path of 50,000 circles takes many times longer.
+  const paint = (width, height, ratio, radius) => {
+    if (!picture || picture.width !== width || picture.height !== height) picture = paper.createImageData(width, height);
+    const pixels = new Uint32Array(picture.data.buffer);
+    pixels.fill(0);
+    const { offsets, opacities, reach } = stampOf(radius * ratio, width);
+    const shades = palette().map((shade) => parseInt(shade.slice(5, 7) + shade.slice(3, 5) + shade.slice(1, 3), 16));
+    const group = points[colour.value];
+    const [wide, high] = [(extent().width * ratio) / view.size, (extent().height * ratio) / view.size];
+    const [left, top] = [MARGIN * ratio - view.left * wide, MARGIN * ratio - view.top * high];
+    for (let each = 0; each < points.count; each += 1) {
+      const x = Math.round(left + (points.x[each] / 65535) * wide);
+      const y = Math.round(top + (points.y[each] / 65535) * high);
+      if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
+      const shade = shades[group[each] % COLOURS];
+      const middle = y * width + x;
+      for (let pixel = 0; pixel < offsets.length; pixel += 1) {
+        const at = middle + offsets[pixel];
+        if (pixels[at] >>> 24 <= opacities[pixel]) pixels[at] = ((opacities[pixel] << 24) | shade) >>> 0;
+      }
+    }
+  };
+
   const draw = () => {
     waiting = 0;
     const ratio = window.devicePixelRatio || 1;
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
-    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
-    paper.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paper.clearRect(0, 0, width, height);
-    const group = points[colour.value];
-    const colours = palette();
-    const radius = Math.max(1.1, Math.min(5, 70 / Math.sqrt(points.count + 1) + 0.25 / view.size));
-    for (let shade = 0; shade < COLOURS; shade += 1) {
-      paper.fillStyle = colours[shade];
-      paper.beginPath();
-      for (let each = 0; each < points.count; each += 1) {
-        if (group[each] % COLOURS !== shade) continue;
-        const x = across(points.x[each]);
-        const y = down(points.y[each]);
-        if (x < -radius || y < -radius || x > width + radius || y > height + radius) continue;
-        if (radius < 2) paper.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-        else {
-          paper.moveTo(x + radius, y);
-          paper.arc(x, y, radius, 0, 2 * Math.PI);
-        }
-      }
-      paper.globalAlpha = 0.75;
-      paper.fill();
-      paper.globalAlpha = 1;
+    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    if (!width || !height) return;
+    if (canvas.width !== width || canvas.height !== height) {
+      [canvas.width, canvas.height] = [width, height];
+      stale = true;
     }
+    const radius = Math.max(1.1, Math.min(5, 70 / Math.sqrt(points.count + 1) + 0.25 / view.size));
+    if (stale) paint(width, height, ratio, radius);
+    stale = false;
+    paper.putImageData(picture, 0, 0);
+    paper.setTransform(ratio, 0, 0, ratio, 0, 0);
     const ink = getComputedStyle(canvas).color;
     if (over >= 0) {
       paper.strokeStyle = ink;
       paper.lineWidth = 2;
       paper.beginPath();
-      paper.arc(across(points.x[over]), down(points.y[over]), radius + 4, 0, 2 * Math.PI);
+      paper.arc(across(xOf(over)), down(yOf(over)), radius + 4, 0, 2 * Math.PI);
       paper.stroke();
     }
     if (chosen) {
@@ -125,7 +147,12 @@ if (frame) {
       paper.setLineDash([]);
     }
   };
+  // What is over the points changes more often than the points.
   const redraw = () => { if (!waiting && points) waiting = requestAnimationFrame(draw); };
+  const repaint = () => {
+    stale = true;
+    redraw();
+  };
 
   const explain = () => {
     legend.replaceChildren();
@@ -156,22 +183,19 @@ if (frame) {
     const most = 1 - to.size;
     view = { size: to.size, left: Math.min(most + 0.1, Math.max(-0.1, to.left)), top: Math.min(most + 0.1, Math.max(-0.1, to.top)) };
     if (view.size === 1) view = { left: 0, top: 0, size: 1 };
-    redraw();
+    repaint();
   };
 
   const nearest = (across_, down_) => {
-    const at = placeOf(across_, down_);
-    const reach = Math.ceil((8 / Math.min(extent().width, extent().height)) * view.size * CELLS) + 1;
-    const column = Math.floor(at.x * (CELLS - 1));
-    const row = Math.floor(at.y * (CELLS - 1));
+    const [low, high] = [placeOf(across_ - 10, down_ - 10), placeOf(across_ + 10, down_ + 10)];
+    const [left, top, right, bottom] = [low.x, low.y, high.x, high.y].map((side) => cellOf(65535 * Math.max(0, side)));
     let best = -1;
     let least = 10 * 10;
-    for (let one = column - reach; one <= column + reach; one += 1) {
-      for (let other = row - reach; other <= row + reach; other += 1) {
-        for (const each of cells.get(one * CELLS + other) || []) {
-          const far = (across(points.x[each]) - across_) ** 2 + (down(points.y[each]) - down_) ** 2;
-          if (far < least) [best, least] = [each, far];
-        }
+    for (let column = left; column <= right; column += 1) {
+      for (let place = points.begins[column * CELLS + top]; place < points.begins[column * CELLS + bottom + 1]; place += 1) {
+        const each = points.order[place];
+        const far = (across(xOf(each)) - across_) ** 2 + (down(yOf(each)) - down_) ** 2;
+        if (far < least) [best, least] = [each, far];
       }
     }
     return best;
@@ -269,20 +293,18 @@ if (frame) {
   selector.addEventListener("click", () => select(!selecting));
   colour.addEventListener("change", () => {
     explain();
-    redraw();
+    repaint();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     explain();
-    redraw();
+    repaint();
   });
   new ResizeObserver(redraw).observe(canvas);
 
   const begin = async () => {
     const answer = await fetch(frame.dataset.points);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    const told = await answer.json();
-    points = read(told);
-    cells = sorted();
+    points = read(await answer.arrayBuffer());
     const area = new URLSearchParams(location.search).get("area");
     if (area) {
       const [left, top, right, bottom] = area.split(",").map(Number);
@@ -290,8 +312,8 @@ if (frame) {
     }
     explain();
     redraw();
-    const more = told.left_out ? `, ${told.left_out.toLocaleString("en")} more are not drawn` : "";
-    status.textContent = `${told.count.toLocaleString("en")} documents${more}. Point at one for its name; click to open it. Control and the wheel zoom.`;
+    const more = points.left_out ? `, ${points.left_out.toLocaleString("en")} more are not drawn` : "";
+    status.textContent = `${points.count.toLocaleString("en")} documents${more}. Point at one for its name; click to open it. Control and the wheel zoom.`;
   };
   begin().catch(() => {
     status.setAttribute("role", "alert");

@@ -16,6 +16,7 @@ from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import Settings
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.storage.search.metadata_conditions import MetadataComparison
+from parquetry.storage.search.searcher import Searcher
 from tests.records import row
 from tests.storage.shelf import Shelf
 
@@ -238,3 +239,39 @@ def test_each_loss_is_the_verdict(reader, shelf):
     found = why_not(reader, asked, lost.document_id)
     assert found.verdict == "threshold"
     assert "is below" in found.detail
+
+
+def test_explanation_ranks_nothing_again_that_was_just_ranked(shelf, monkeypatch):
+    """The page asks for both; what it asks with decides, and numbers of chunks come with the candidates."""
+    ranked = []
+
+    def noted(searcher, query, *given):
+        ranked.append(query)
+        return text(searcher, query, *given)
+
+    text = Searcher._text
+    monkeypatch.setattr(Searcher, "_text", noted)
+    settings = {"corpus": {"root": str(shelf.root)}, "search": {"language": "none", "depth": 12}}
+    with Reader(Settings.model_validate(settings)) as reader, Reader(Settings.model_validate(settings)) as fresh:
+        response = reader.search(request())
+        found = candidates_of(reader, request())
+        assert ranked == [QUERY]
+        with Reader(Settings.model_validate(settings)) as other:
+            assert found.as_json() == candidates_of(other, request()).as_json()
+        assert [hit.row["chunk_id"] for hit in response.hits] == [each.chunk_id for each in found.results]
+        assert {each.chunk_id: found.numbers[each.chunk_id] for each in found.results} == {
+            hit.row["chunk_id"]: hit.row["chunk_index"] for hit in response.hits
+        }
+        # As deep as the one before.
+        by_meaning = request(mode="vector", k=2)
+        assert candidates_of(reader, by_meaning).as_json() == candidates_of(fresh, by_meaning).as_json()
+        ranked.clear()
+        changed = [
+            replace(request(), query="ash leaves"),
+            replace(request(), vector=(0.1, 0.2, 0.3, 0.4)),
+            request(mode="text"),
+            request(k=40),
+        ]
+        for each in changed:
+            assert candidates_of(reader, each).as_json() == candidates_of(fresh, each).as_json()
+        assert len(ranked) == 2 * len(changed)

@@ -1,6 +1,5 @@
 """The map in a real browser, by pointer and by keyboard."""
 
-import base64
 import struct
 
 import pytest
@@ -26,17 +25,49 @@ def mapped(tmp_path_factory):
         yield app.url
 
 
+def places_of(page):
+    """Places of the three documents on the screen."""
+    read = "fetch('/map/points').then((answer) => answer.arrayBuffer()).then((told) => [...new Uint8Array(told)])"
+    told = bytes(page.evaluate(read))
+    numbers = struct.unpack_from("<6H", told, 4 + int.from_bytes(told[:4], "little"))
+    box = page.locator("#map").bounding_box()
+    inner = (box["width"] - 48, box["height"] - 48)
+    return [
+        (box["x"] + 24 + x / 65535 * inner[0], box["y"] + 24 + y / 65535 * inner[1])
+        for x, y in zip(numbers[:3], numbers[3:], strict=True)
+    ]
+
+
+def test_points_have_the_colours_of_the_legend_and_move_with_the_map(open_page, mapped):
+    page = open_page("/map", base=mapped)
+    page.get_by_text("3 documents. Point at one").wait_for()
+    colour = """([x, y]) => {
+        const box = document.getElementById("map").getBoundingClientRect();
+        return [...document.getElementById("map").getContext("2d").getImageData(x - box.x, y - box.y, 1, 1).data];
+    }"""
+    places = places_of(page)
+    shown = "document.getElementById('map').getContext('2d').getImageData(0, 0, 2000, 1000).data.some((each) => each)"
+    page.wait_for_function(shown)
+    hexadecimal = page.locator("#map-legend circle").first.get_attribute("fill")
+    legend = [int(hexadecimal[place : place + 2], 16) for place in (1, 3, 5)]
+    for place in places:
+        *found, opacity = page.evaluate(colour, place)
+        assert opacity > 200
+        assert all(abs(one - other) <= 2 for one, other in zip(found, legend, strict=True)), (found, legend)
+    page.locator("#map").focus()
+    page.keyboard.press("+")
+    page.wait_for_function(
+        f"""() => ({colour})({list(places[0])})[3] === 0 || ({colour})({list(places[1])})[3] === 0"""
+    )
+
+
 def test_map_names_what_is_under_the_pointer_and_lists_an_area(open_page, mapped):
     page = open_page("/map", base=mapped)
     page.get_by_text("3 documents. Point at one").wait_for()
     assert page.locator("#map-legend li").count() == 1
     page.locator("#map-colour").select_option("type")
     assert page.locator("#map-legend li").all_inner_texts() == ["Markdown", "Text"]
-    told = page.evaluate("fetch('/map/points').then((answer) => answer.json())")
-    x, y = struct.unpack_from("<HH", base64.b64decode(told["points"]))
-    box = page.locator("#map").bounding_box()
-    inner = (box["width"] - 48, box["height"] - 48)
-    across, down = box["x"] + 24 + x / 65535 * inner[0], box["y"] + 24 + y / 65535 * inner[1]
+    (across, down), *_ = places_of(page)
     page.mouse.move(across, down)
     page.locator("#map-card strong").wait_for()
     name = page.locator("#map-card strong").inner_text()

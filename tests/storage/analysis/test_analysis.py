@@ -95,7 +95,7 @@ def test_another_persons_document_is_in_no_list_and_in_no_count(asking):
         assert asking(analyzed, caller=caller)["duplicates"] == number
         found = asking(alike, "duplicates", 10, 0, caller=caller)
         assert len(found) == found[0]["members"] == number
-        assert len(asking(placed, caller=caller)["x"]) == 4 + number
+        assert len(asking(placed, caller=caller).x) == 4 + number
         assert asking(within, (0, 0, 1, 1), 10, caller=caller)[1] == 4 + number
         assert sum(size for _, size, _ in asking(names_of_clusters, caller=caller)) == 4 + number
 
@@ -136,3 +136,19 @@ def test_corpus_without_documents_has_an_empty_analysis(tmp_path):
     workshop.refresh(allow_removals=True)
     done = analyze(workshop.lake.snapshot(), parse_settings({}, "test").search)
     assert (done.documents, done.placed) == (0, 0)
+
+
+def test_points_of_the_map_are_columns_in_one_order(workshop, asking):
+    found = asking(placed)
+    assert sorted(found.media_type.values) == ["application/pdf", "text/plain"]
+    with workshop.reader() as reader:
+        known = {row["document_id"].replace("-", ""): row for row in reader.documents()}
+    assert {each.tobytes().hex() for each in found.ids} == set(known)
+    for place, each in enumerate(found.ids):
+        row = known[each.tobytes().hex()]
+        assert found.source.values[found.source.numbers[place]] == row["source"]
+        assert found.media_type.values[found.media_type.numbers[place]] == row["media_type"]
+    x, y = float(found.x[0]), float(found.y[0])
+    listed = {row["document_id"].replace("-", "") for row in asking(within, (x, y, x, y), 10)[0]}
+    assert found.ids[0].tobytes().hex() in listed
+    assert len(listed) < 7
