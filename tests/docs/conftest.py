@@ -7,11 +7,15 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -27,29 +31,30 @@ class Done:
     stderr: str
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of commands and programs."""
+    paths = [str(ROOT), str(ROOT / "tests")]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80"}
+
+
 class Desk:
     """A folder like a fresh checkout after `make demo`.
 
     Args:
         folder: the checkout.
         refreshed: output of the refresh.
+        commands: socket of the command server.
     """
 
-    def __init__(self, folder: Path, refreshed: str) -> None:
+    def __init__(self, folder: Path, refreshed: str, commands: Path) -> None:
         self.folder = folder
         self.refreshed = refreshed
-        self._server: subprocess.Popen[str] | None = None
-
-    @property
-    def _environment(self) -> dict[str, str]:
-        paths = [str(ROOT), str(ROOT / "tests")]
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80"}
+        self._commands = commands
+        self._server: IO[str] | None = None
 
     def run(self, command: list[str]) -> Done:
-        done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=240
-        )
+        done = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=240)
         return Done(done.returncode, done.stdout, done.stderr)
 
     def python(self, code: str) -> Done:
@@ -65,30 +70,50 @@ class Desk:
     def parquetry(self, arguments: list[str]) -> Done:
         """Run one command."""
         if self._server is None:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "command_server"],
-                cwd=self.folder,
-                env=self._environment,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        self._server.stdin.write(json.dumps(arguments) + "\n")
-        self._server.stdin.flush()
-        return Done(**json.loads(self._server.stdout.readline()))
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(self._commands))
+                self._server = connection.makefile("rw")
+            self._send(str(self.folder))
+        self._send(arguments)
+        return Done(**json.loads(self._server.readline()))
+
+    def _send(self, line: object) -> None:
+        assert self._server is not None
+        self._server.write(json.dumps(line) + "\n")
+        self._server.flush()
 
     def close(self) -> None:
         if self._server is not None:
-            self._server.communicate()
+            self._server.close()
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory) -> Iterator[Desk]:
+def commands() -> Iterator[Path]:
+    """Return the socket of a server that runs the commands of all pages: starting Python takes longer than most."""
+    # The path of a socket is short.
+    with tempfile.TemporaryDirectory(prefix="pq-", dir="/tmp") as folder:
+        place = Path(folder) / "commands"
+        server = subprocess.Popen(
+            [sys.executable, "-m", "command_server", str(place)], env=environment(), stdin=subprocess.PIPE
+        )
+        while not place.exists():
+            assert server.poll() is None
+            time.sleep(0.02)
+        yield place
+        try:
+            server.communicate(timeout=60)
+        finally:
+            server.kill()
+            server.wait()
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory, commands) -> Iterator[Desk]:
     """Refresh the handbook once, in the first test process that needs it: reading its images takes seconds."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    desk, output = Desk(shared / "documented", ""), shared / "documented.out"
+    desk, output = Desk(shared / "documented", "", commands), shared / "documented.out"
     with (shared / "documented.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not output.exists():
@@ -105,9 +130,9 @@ def original(tmp_path_factory) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def copy(original, tmp_path) -> Iterator[Desk]:
+def copy(original, commands, tmp_path) -> Iterator[Desk]:
     """Return a checkout that the test may change."""
     shutil.copytree(original.folder, tmp_path / "checkout")
-    desk = Desk(tmp_path / "checkout", original.refreshed)
+    desk = Desk(tmp_path / "checkout", original.refreshed, commands)
     yield desk
     desk.close()

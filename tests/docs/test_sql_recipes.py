@@ -52,12 +52,12 @@ def as_text(block: Block) -> str:
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def library(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Iterator[Desk]:
     """Run the first block of the page in a checkout; the first test process does so for all."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    desk, done = Desk(shared / "library", ""), shared / "library.done"
+    desk, done = Desk(shared / "library", "", commands), shared / "library.done"
     with (shared / "library.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():

@@ -12,7 +12,7 @@ _BEGIN = """() => {
     const operable = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
     const first = (radio) => document.querySelector(`input[name="${radio.name}"]:checked`) === radio;
     const isWanted = (each) => !each.disabled && each.checkVisibility({visibilityProperty: true})
-        && each.tabIndex >= 0 && (each.type !== "radio" || first(each));
+        && (each.type !== "radio" || first(each));
     const wanted = [...document.querySelectorAll(operable)].filter(isWanted);
     const shown = (each) => getComputedStyle(each).opacity !== "0";
     const lined = (each) => each && shown(each) && getComputedStyle(each).outlineStyle !== "none"

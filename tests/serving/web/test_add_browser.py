@@ -3,7 +3,8 @@
 import pytest
 
 from parquetry.settings.sections import parse_settings
-from tests.servers.http_app import running_app
+from tests.servers.http_app import running_app, working_app
+from tests.servers.web_server import Page, WebServer
 from tests.serving.web.browser_pages import document_link
 from tests.serving.web.conftest import HOSTILE
 
@@ -125,6 +126,31 @@ def test_upload_that_is_cancelled_is_not_there_whatever_it_had_come_to(open_page
         page.locator(".addition").get_by_text("Cancelled").wait_for()
         assert (kept.path, kept.describe) == ("gnu.png", True)
         assert list(app.resources.uploads.each("default")) == []
+
+
+def test_page_is_imported_by_its_address_and_fetched_again_and_text_is_pasted(open_page, tmp_path):
+    rules = {"Content-Type": "text/html"}
+    with WebServer({"/rules": Page("<title>Rules</title><p>The gate opens at nine.</p>", headers=rules)}) as web:
+        settings = {"corpus": {"root": str(tmp_path / "corpus")}, "uploads": {"allow": [web.place]}}
+        with working_app(parse_settings(settings, "test")) as app:
+            page = open_page("/add", base=app.url)
+            page.get_by_label("Address of a page").focus()
+            page.keyboard.type(f"{web.url}/rules")
+            page.keyboard.press("Enter")
+            page.get_by_text("1 of 1 searchable").wait_for()
+            page.locator(".addition a").click()
+            page.locator(".piece", has_text="opens at nine").wait_for()
+            web.pages["/rules"] = Page("<title>Rules</title><p>The gate opens at ten.</p>", headers=rules)
+            page.get_by_role("button", name="Fetch again now").press("Enter")
+            page.locator(".addition.searchable a").click()
+            page.locator(".piece", has_text="opens at ten").wait_for()
+            assert page.locator(".facts .badge", has_text="URL").count() == 1
+            page.goto(f"{app.url}/add")
+            page.get_by_label("Name", exact=True).fill("note")
+            page.get_by_label("Text or Markdown").fill("The gate is <b>green</b>.")
+            page.get_by_role("button", name="Add text").press("Enter")
+            page.locator(".addition a").click()
+            page.locator(".piece", has_text="The gate is <b>green</b>.").wait_for()
 
 
 def test_address_of_a_video_is_recognised_as_one_types(open_page):

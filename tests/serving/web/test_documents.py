@@ -1,6 +1,8 @@
 """Documents as pages show them: the spans of chunks in a text, and reasons for people."""
 
-from parquetry.serving.web.documents import Segment, failure_of, kind_of, segments, text_of_chunks
+import pytest
+
+from parquetry.serving.web.documents import Segment, failure_of, item_of, kind_of, segments, text_of_chunks
 
 
 def chunk(number, start, end):
@@ -39,6 +41,22 @@ def test_failure_names_its_reason_in_words():
     assert found.explanation == "the document needs a password"
     assert found.detail == "leave.pdf needs a password: remove it"
     assert failure_of(None).explanation == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "uri", "metadata", "badge"),
+    [
+        ("uploads", "uploads/default/a.md", "{}", "Upload"),
+        ("uploads", "https://example.com/a", "{}", "URL"),
+        ("uploads", "https://www.youtube.com/watch?v=x", '{"source": "youtube"}', "YouTube"),
+        ("docs", "file:///docs/a.md", None, "docs"),
+    ],
+)
+def test_badge_says_where_a_document_comes_from(source, uri, metadata, badge):
+    unset = dict.fromkeys(("title", "size", "chunks", "error", "modified_at", "indexed_at", "tags", "media_type"))
+    named = {"document_id": "1", "filename": "a.md", "namespace": "default", "status": "failed", "path": "a.md"}
+    told = {"source": source, "uri": uri, "metadata": metadata, "visibility": "public", "created_at": None}
+    assert item_of({**unset, **named, **told, "error": "extract/damaged: no"}).badge == badge
 
 
 def test_types_have_the_names_that_people_use():

@@ -21,6 +21,7 @@ from tests.workshop import Workshop
 pytestmark = pytest.mark.slow
 
 PDF = ROOT / "examples" / "handbook" / "sales" / "newsletter.pdf"
+NOTICE = ROOT / "examples" / "handbook" / "workshop" / "forklift-notice.png"
 BOARDS = write_pdf([lines(50, 780, [f"Board {page} is planed, and the list goes", "on to"]) for page in (1, 2, 3)])
 """three pages, all of one chunk, each of which ends within a sentence"""
 BROWN = (138, 75, 20)
@@ -29,10 +30,11 @@ BROWN = (138, 75, 20)
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory):
-    """Run an application over two PDFs that Ada alone sees."""
+    """Run an application over two PDFs and a picture that Ada alone sees."""
     workshop = Workshop(tmp_path_factory.mktemp("gallery"))
     shutil.copy(PDF, workshop.write("newsletter.pdf", b""))
     workshop.write("boards.pdf", BOARDS)
+    shutil.copy(NOTICE, workshop.write("notice.png", b""))
     workshop.sections["chunking"] = {"across_pages": True}
     workshop.sections["source"] = {"visibility": "individual", "user_id": "ada"}
     workshop.refresh()
@@ -42,9 +44,9 @@ def gallery(tmp_path_factory):
         with app.resources.follower.reader(wait=60) as reader:
             ids = {row["filename"]: row["document_id"] for row in reader.documents()}
         app.path, app.file = f"/documents/{ids['newsletter.pdf']}", workshop.folder / "newsletter.pdf"
-        app.boards = f"/documents/{ids['boards.pdf']}"
+        app.boards, app.notice = (f"/documents/{ids[name]}" for name in ("boards.pdf", "notice.png"))
         app.asking = {
-            user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read"])[1])
+            user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read", "search"])[1])
             for user in ("ada", "ben")
         }
         yield app
@@ -85,9 +87,21 @@ def test_chunk_that_goes_on_is_outlined_on_each_of_its_pages(gallery):
     assert re.findall("<h2>(Page .*?)</h2>", shown) == ["Page 1", "Page 2", "Page 3"]
     for place in places:
         assert browns(asked(gallery, place, path=gallery.boards)) > 2000, place
+    found = gallery.asking["ada"].get("/search", params={"q": "planed boards", "mode": "text"}).text
+    assert "boards.pdf<span>page 1</span>" in found
     # Without a chosen chunk, the page on which the text begins stands beside it, and nothing is outlined.
     shown = gallery.asking["ada"].get(gallery.boards).text
     assert re.findall(r'/pages/([^"]+)"><img', shown) == ["1"]
+
+
+def test_picture_stands_beside_the_text_that_was_read_from_it(gallery):
+    shown = gallery.asking["ada"].get(gallery.notice).text
+    assert "FORKLIFT" in re.search(r'<div class="reading">(.*?)</section>', shown, re.DOTALL)[1].upper()
+    assert re.findall(r'<img src="([^"]+)" loading="lazy" alt="([^"]+)"', shown) == [
+        (f"{gallery.notice}/pages/1", "The picture, whose text stands beside it")
+    ]
+    drawn = Image.open(io.BytesIO(asked(gallery, "pages/1", path=gallery.notice).content))
+    assert drawn.size[0] / drawn.size[1] == pytest.approx(Image.open(NOTICE).size[0] / Image.open(NOTICE).size[1], 0.01)
 
 
 def test_part_of_a_chunk_on_a_page_is_what_stands_between_its_ends():

@@ -60,7 +60,10 @@ def test_files_of_pages_are_kept_by_browsers_and_named_after_their_content(visit
 def test_overview_counts_what_is_there_and_says_what_failed(visitor):
     page = visitor.open("/")
     assert page.status == 200
-    assert "Documents 4" in page.text
+    for figure in ("Documents 4", "Chunks 3", "Namespaces 1", "Entries 0", "Cost so far $0.00"):
+        assert figure in page.text, figure
+    assert re.search(r"Version 1, published (just now|\d+ minutes? ago)", page.text)
+    assert "A document is cut into chunks" in page.text
     assert "Failed 1" in page.text
     assert "/documents?status=failed" in page.links
     assert "damaged" in page.text
