@@ -30,6 +30,11 @@ class AnalysisFile:
     version: int
     """version of the corpus"""
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Version and time of writing: a version can be analyzed again."""
+        return self.version, self.path.stat().st_mtime_ns
+
 
 def newest_analysis(layout: Layout, settings: SearchSettings) -> AnalysisFile | None:
     """Return the analysis of the highest version; None if there is none."""

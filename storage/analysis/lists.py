@@ -31,7 +31,7 @@ _ORDERS: Mapping[Fault, str] = {
 }
 MOST_NAMES = 500
 """names of documents that stand for those of a cluster"""
-_GROUPS: Mapping[Alike, str] = {"duplicates": "a.content_hash", "near-duplicates": "a.near"}
+_GROUPS: Mapping[Alike, str] = {"duplicates": "content_hash", "near-duplicates": "near"}
 _SHOWN = (
     "d.document_id, d.namespace, d.source, d.uri, d.path, d.filename, d.title, d.media_type, d.size, d.status, "
     "d.error, d.chunks, d.created_at, d.modified_at, d.indexed_at, d.visibility, d.tags, d.metadata"
@@ -84,9 +84,10 @@ def analyzed(connection: Connection, file: AnalysisFile, filters: Filters) -> di
     (found,) = tuples(connection, facts, values)
     numbers = dict(zip((*FAULTS, "analyzed"), found, strict=True))
     for name, column in _GROUPS.items():
+        several, values = _documents(file, filters, alike_by=column)
         alike = (
-            f"SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT count(*) AS n FROM {relation} "
-            f"WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1)"
+            f"SELECT coalesce(sum(n), 0)::BIGINT "
+            f"FROM (SELECT count(*) AS n FROM {several} GROUP BY a.{column} HAVING count(*) > 1)"
         )
         ((numbers[name],),) = tuples(connection, alike, values)
     return {name: int(number) for name, number in numbers.items()}
@@ -128,16 +129,16 @@ def alike(
         limit: maximum number of documents.
         offset: number of documents before the page.
     """
-    relation, values = _documents(file, filters)
     column = _GROUPS[kind]
+    relation, values = _documents(file, filters, alike_by=column)
     found = tuples(
         connection,
-        f"""WITH named AS MATERIALIZED (
-            SELECT d.place, a.file_row_number AS fact, {column} AS together, d.created_at, d.document_id
-            FROM {relation} WHERE {column} IS NOT NULL
-        ), several AS (SELECT together, count(*) AS members FROM named GROUP BY together HAVING count(*) > 1)
-        SELECT place, fact, together::VARCHAR, members FROM named JOIN several USING (together)
-        ORDER BY members DESC, together::VARCHAR, created_at, document_id LIMIT {limit:d} OFFSET {offset:d}""",
+        f"""SELECT place, fact, together, members FROM (
+            SELECT d.place, a.file_row_number AS fact, a.{column}::VARCHAR AS together, d.created_at, d.document_id,
+                count(*) OVER (PARTITION BY a.{column}) AS members
+            FROM {relation}
+        ) WHERE members > 1 ORDER BY members DESC, together, created_at, document_id
+        LIMIT {limit:d} OFFSET {offset:d}""",
         values,
     )
     shown = _shown(connection, file, [(place, fact) for place, fact, _, _ in found])
@@ -244,15 +245,22 @@ def _chosen(
     return _shown(connection, file, [(place, number) for place, number, _ in found]), int(found[0][2]) if found else 0
 
 
-def _documents(file: AnalysisFile, filters: Filters) -> tuple[str, list[Any]]:
+def _documents(file: AnalysisFile, filters: Filters, *, alike_by: str | None = None) -> tuple[str, list[Any]]:
     """Return a relation of the visible documents, `d`, with the facts of the analysis, `a`, and its parameters.
 
     A revision is one write of one document, so that nothing else has to be compared.
+
+    Args:
+        file: the analysis.
+        filters: as in `analyzed`.
+        alike_by: column of which a value has to occur several times, whoever may see the documents.
     """
-    condition = permitted(filters)
+    condition, facts = permitted(filters), _facts_of(file)
+    if alike_by is not None:
+        several = f"SELECT {alike_by} FROM {facts} WHERE {alike_by} IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
+        facts = f"(FROM {facts} WHERE {alike_by} IN ({several}))"
     relation = (
-        f"(SELECT rowid AS place, * FROM parts.documents WHERE {condition.sql}) AS d "
-        f"JOIN {_facts_of(file)} AS a USING (revision)"
+        f"(SELECT rowid AS place, * FROM parts.documents WHERE {condition.sql}) AS d JOIN {facts} AS a USING (revision)"
     )
     return relation, list(condition.parameters)
 

@@ -76,7 +76,7 @@ def _lists(
     filters = filters_for(caller, None, Filters())
     offset = (number - 1) * PAGE
     with closing(reader.index.session()) as session:
-        counts = of_version(reader, ("quality", file.version, filters), lambda: analyzed(session, file, filters))
+        counts = of_version(reader, ("quality", file.stamp, filters), lambda: analyzed(session, file, filters))
         fault = next((each for each in FAULTS if each == key), None)
         kind = next((each for each in ALIKE if each == key), None)
         if fault is not None:

@@ -64,9 +64,14 @@ def test_outcome_is_counted_and_kept_until_the_corpus_changes(workshop, done):
     assert (done.documents, done.duplicates, done.near_duplicates, done.placed) == (7, 3, 4, 7)
     assert done.is_new
     assert done.notes == ()
+    file = newest_analysis(workshop.lake.layout, workshop.settings.search)
+    before = file.stamp
     again = analyze(workshop.lake.snapshot(), workshop.settings.search)
     assert not again.is_new
     assert (again.documents, again.version) == (7, done.version)
+    assert file.stamp == before
+    analyze(workshop.lake.snapshot(), workshop.settings.search, again=True)
+    assert file.stamp != before
 
 
 def test_duplicates_and_near_duplicates_stand_together(asking):
