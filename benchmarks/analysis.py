@@ -77,17 +77,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, nargs="+", default=[10_000, 50_000, 100_000])
     asked = parser.parse_args()
-    sizes: dict[str, Any] = {}
     for documents in asked.documents:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / "corpus"
             write(root, documents)
             whole = analyzed(root)
             write(root, _ADDED, RunStamp("change", datetime(2031, 3, 2, tzinfo=UTC)), seed=1)
-            sizes[str(documents)] = {"whole": whole, "after_addition": analyzed(root), "similar": recall(root)}
-        print(documents, json.dumps(sizes[str(documents)], indent=1), flush=True)
-    told = {**conditions(_PACKAGES), "load_after": os.getloadavg(), "added": _ADDED, "sizes": sizes}
-    print(write_result(RESULT, told))
+            found = {"whole": whole, "after_addition": analyzed(root), "similar": recall(root)}
+        print(documents, json.dumps(found, indent=1), flush=True)
+        told = {**conditions(_PACKAGES), "load_after": os.getloadavg(), "added": _ADDED, **found}
+        print(write_result(f"{RESULT}-{documents}", told))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ LANDMARKS = 3_000
 """documents whose places are computed; the others stand between the nearest of these"""
 _KEPT = 50
 """dimensions that are kept before places are computed"""
+_ITERATIONS = 500
+"""of t-SNE; twice as many take twice as long, and keep no more neighbours"""
 _NEAREST = 5
 """landmarks between which a document stands"""
 _BLOCK = 2_000
@@ -36,7 +38,7 @@ def project(vectors: Matrix, check: Check = no_check) -> Matrix:
     """Return a place in the unit square for each vector; like vectors stand together, and the same ones always there.
 
     Above `LANDMARKS` vectors, so many of them are placed by t-SNE, after their 50 main components, and the others by
-    their nearest five landmarks. docs/decisions/0104-analysis.md has the figures.
+    their nearest five landmarks. docs/decisions/0105-analysis-of-large-corpora.md has the figures.
 
     Args:
         vectors: float32[n, dimensions], L2-normalised.
@@ -63,6 +65,7 @@ def project(vectors: Matrix, check: Check = no_check) -> Matrix:
         perplexity=min(30.0, (len(chosen) - 1) / 3),
         init=np.ascontiguousarray(_two(known) / spread * 1e-4),
         random_state=_SEED,
+        max_iter=_ITERATIONS,
     )
     places = np.asarray(_computed(lambda: model.fit_transform(known), check), np.float32)
     return _in_unit_square(places if count == len(chosen) else _between(reduced, known, places, check))
