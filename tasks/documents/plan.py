@@ -111,9 +111,7 @@ def plan_refresh(
     states = [_SourceState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes]
     paths = _named_paths(states)
     ratios, sizes = _survey(states, current, paths)
-    passes, listings = _listed(states, scopes, retries or Retries(settings.refresh.attempts, time.sleep))
-    if named := {listing.namespace for listing in listings if listing.items}:
-        foreseen(named)
+    passes, listings = _listed(states, scopes, retries or Retries(settings.refresh.attempts, time.sleep), foreseen)
     _take_rows(states, passes, listings, current, paths)
     for state, listing in zip(states, listings, strict=True):
         state.hash_new(listing, sizes[listing.namespace])
@@ -149,13 +147,19 @@ def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
 
 
 def _listed(
-    states: Sequence[_SourceState], scopes: Sequence[tuple[Scope, Source]], retries: Retries
+    states: Sequence[_SourceState],
+    scopes: Sequence[tuple[Scope, Source]],
+    retries: Retries,
+    foreseen: Callable[[Collection[str]], None],
 ) -> tuple[list[ScanPass], Sequence[Listing]]:
     """List every source; return what was compared with the rows that a state remembers, and the listings."""
     for state in states:
         state.remember_rows()
     passes = [ScanPass(state.unchanged) for state in states]
-    return passes, list_scopes(scopes, retries, passes)
+    listings = list_scopes(scopes, retries, passes)
+    if named := {listing.namespace for listing in listings if listing.items}:
+        foreseen(named)
+    return passes, listings
 
 
 def _take_rows(
