@@ -111,18 +111,8 @@ def plan_refresh(
     states = [_SourceState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes]
     paths = _named_paths(states)
     ratios, sizes = _survey(states, current, paths)
-    for state in states:
-        state.remember_rows()
-    passes = [ScanPass(state.unchanged) for state in states]
-    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep), passes)
-    if named := {listing.namespace for listing in listings if listing.items}:
-        foreseen(named)
-    needing_work = [
-        scan_pass.needing_work(complete=listing.shows_removals)
-        for scan_pass, listing in zip(passes, listings, strict=True)
-    ]
-    if any(needing_work):
-        _take_rows(states, needing_work, current, paths)
+    passes, listings = _listed(states, scopes, retries or Retries(settings.refresh.attempts, time.sleep), foreseen)
+    _take_rows(states, passes, listings, current, paths)
     for state, listing in zip(states, listings, strict=True):
         state.hash_new(listing, sizes[listing.namespace])
         state.hash_known(listing)
@@ -156,13 +146,36 @@ def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
     return None
 
 
+def _listed(
+    states: Sequence[_SourceState],
+    scopes: Sequence[tuple[Scope, Source]],
+    retries: Retries,
+    foreseen: Callable[[Collection[str]], None],
+) -> tuple[list[ScanPass], Sequence[Listing]]:
+    """List every source; return what was compared with the rows that a state remembers, and the listings."""
+    for state in states:
+        state.remember_rows()
+    passes = [ScanPass(state.unchanged) for state in states]
+    listings = list_scopes(scopes, retries, passes)
+    if named := {listing.namespace for listing in listings if listing.items}:
+        foreseen(named)
+    return passes, listings
+
+
 def _take_rows(
     states: Sequence[_SourceState],
-    needing_work: Sequence[frozenset[int]],
+    passes: Sequence[ScanPass],
+    listings: Sequence[Listing],
     current: CurrentRows,
     paths: frozenset[str] | None,
 ) -> None:
     """Give every source the rows of the documents that were not listed as they are stored."""
+    needing_work = [
+        scan_pass.needing_work(complete=listing.shows_removals)
+        for scan_pass, listing in zip(passes, listings, strict=True)
+    ]
+    if not any(needing_work):
+        return
     by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
     for state, hashes in zip(states, needing_work, strict=True):
         by_source[state.key].append((state, hashes))

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 TEXTS = {"leave.md": "# Leave\n\nEverybody has thirty days of holiday.\n", "oak.txt": "The oak table costs 640 euros."}
 AGENTS = [
     {"name": "helper", "model": "m-large", "system_prompt": "Be brief.", "top_k": 2},
+    {"name": "narrow", "model": "m", "top_k": 1},
     {"name": "hr-helper", "model": "m", "namespaces": ["hr"]},
 ]
 QUESTION = "How many days of holiday?"
@@ -115,7 +116,7 @@ def streamed(visitor, **given):
 
 def test_answer_cites_its_sources_which_lead_to_the_place_in_the_document(talk, model, person):
     ada = person("ada")
-    assert re.findall(r'<option value="([^"]+)"', ada.open("/ask").html) == ["helper", "llama3.2"]
+    assert re.findall(r'<option value="([^"]+)"', ada.open("/ask").html) == ["helper", "narrow", "llama3.2"]
     model(said("Everybody has **thirty days** [1]."))
     page = ask(ada)
     assert page.status == 200
@@ -285,9 +286,11 @@ def test_answer_that_breaks_off_is_told(talk, model, person):
 
 def test_tools_of_the_model_are_carried_out_and_what_they_find_is_a_source(talk, model, person):
     calls = call_stream(call("search_knowledge", query="oak table", top_k=1))
-    model(calls, text_stream("It costs 640 euros [1], with thirty days [2]."))
-    *_, last = streamed(person("ada"), model="llama3.2", question="What does the table cost?")
-    assert "oak.txt" in last["turn"]
+    model(calls, text_stream("Thirty days [1]; the table costs 640 euros [2]."))
+    first, *_, last = streamed(person("ada"), model="narrow")
+    assert "1 passage found" in first["sources"]
+    cards = re.findall(r'id="source-(\d)".*?<p class="place">(.*?)[<]', last["turn"], re.DOTALL)
+    assert cards == [("1", "leave.md"), ("2", "oak.txt")]
 
 
 @pytest.mark.parametrize("path", ["/ask", "/ask/stream"])
@@ -328,4 +331,4 @@ def test_missing_list_of_models_leaves_the_agents(talk, model, person):
     page = person("ada").open("/ask")
     assert page.status == 200
     assert "The list of models is missing. The model service has failed." in page.text
-    assert re.findall(r'<option value="([^"]+)"', page.html) == ["helper"]
+    assert re.findall(r'<option value="([^"]+)"', page.html) == ["helper", "narrow"]
