@@ -79,9 +79,7 @@ def get_points(caller: ReadCaller, parts: PublishedParts) -> Response:
         if file is None:
             raise NotVisible("no-analysis", "this corpus was not analyzed yet")
         filters = filters_for(caller, None, Filters())
-        points = of_version(
-            reader, ("points", file.stamp, filters), lambda: _points(reader, file, filters), large=True
-        )
+        points = of_version(reader, ("points", file.stamp, filters), lambda: _points(reader, file, filters), large=True)
     return Response(points, media_type="application/octet-stream", headers=dict(HEADERS))
 
 
