@@ -246,14 +246,14 @@ def _chosen(
 
 
 def _documents(file: AnalysisFile, filters: Filters, *, alike_by: str | None = None) -> tuple[str, list[Any]]:
-    """Return a relation of the visible documents, `d`, with the facts of the analysis, `a`, and its parameters.
+    """Return a relation and its parameters: the visible documents, `d`, and the facts of the analysis, `a`.
 
     A revision is one write of one document, so that nothing else has to be compared.
 
     Args:
         file: the analysis.
         filters: as in `analyzed`.
-        alike_by: column of which a value has to occur several times, whoever may see the documents.
+        alike_by: column; only documents whose value occurs several times in the whole analysis.
     """
     condition, facts = permitted(filters), _facts_of(file)
     if alike_by is not None:

@@ -13,12 +13,11 @@ from parquetry.serving.http.callers import PublishedParts, ReadCaller
 from parquetry.serving.http.dashboard.html import HEADERS, page
 from parquetry.serving.http.dashboard.paths import MAP
 from parquetry.serving.http.dashboard.quality_routes import analysis_state
-from parquetry.serving.search.service import Reader
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.version_cache import of_version
 from parquetry.serving.web.documents import item_of
 from parquetry.serving.web.map import MOST_LISTED, cluster_names, points_of
-from parquetry.storage.analysis.folder import AnalysisFile, newest_analysis
+from parquetry.storage.analysis.folder import newest_analysis
 from parquetry.storage.analysis.lists import in_cluster, names_of_clusters, placed, within
 from parquetry.storage.search.filters import Filters
 
@@ -79,13 +78,14 @@ def get_points(caller: ReadCaller, parts: PublishedParts) -> Response:
         if file is None:
             raise NotVisible("no-analysis", "this corpus was not analyzed yet")
         filters = filters_for(caller, None, Filters())
-        points = of_version(reader, ("points", file.stamp, filters), lambda: _points(reader, file, filters), large=True)
+        with closing(reader.index.session()) as session:
+            points = of_version(
+                reader,
+                ("points", file.stamp, filters),
+                lambda: points_of(placed(session, file, filters), file.version),
+                large=True,
+            )
     return Response(points, media_type="application/octet-stream", headers=dict(HEADERS))
-
-
-def _points(reader: Reader, file: AnalysisFile, filters: Filters) -> bytes:
-    with closing(reader.index.session()) as session:
-        return points_of(placed(session, file, filters), file.version)
 
 
 @router.get(f"{MAP}/documents/{{document_id}}")
