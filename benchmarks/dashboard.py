@@ -85,27 +85,40 @@ VIEWS: Mapping[str, View] = {
     "document, its history": lambda scene, n: (
         f"/documents/{scene.documents[(n * 977 + 1) % len(scene.documents)]}/history"
     ),
+    "document, to be deleted": lambda scene, n: (
+        f"/documents/{scene.documents[(n * 977 + 1) % len(scene.documents)]}/delete"
+    ),
     "add": lambda _, __: "/add",
     "search, empty": lambda _, __: "/search",
     "search": lambda scene, n: f"/search?q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
     "search, words": lambda scene, n: f"/search?mode=text&q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
     "search, explained": lambda scene, n: f"/search?explain=1&q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}",
+    "search, compared": lambda scene, n: (
+        f"/search/compare?mode=hybrid&mode2=text&q={scene.words[40 + n]}+{scene.words[900 + 7 * n]}"
+    ),
     "ask": lambda _, __: "/ask",
     "entries": lambda _, __: "/entries",
     "runs": lambda _, __: "/runs",
     "versions": lambda _, __: "/runs/versions",
+    "version": lambda _, __: "/runs/versions/1",
+    "version, to be restored": lambda _, __: "/runs/versions/1/restore",
+    "plan": lambda _, __: "/runs/plan",
+    "reviews": lambda _, __: "/entries/reviews",
     "map": lambda _, n: f"/map?cluster={n % 24}",
     "map, an area": lambda _, n: f"/map?area=0.{n % 8},0.{n % 7},0.{n % 8 + 1},0.{n % 7 + 2}",
     "map, its points": lambda _, __: "/map/points",
+    "map, a point": lambda scene, n: f"/map/documents/{scene.documents[(n * 977 + 1) % len(scene.documents)]}",
     "quality": lambda _, __: "/quality",
+    "quality, near-duplicates": lambda _, n: f"/quality?list=near-duplicates&page={n % 20 + 1}",
     "quality, duplicates": lambda _, n: f"/quality?list=duplicates&page={n % 20 + 1}",
     "tokens": lambda _, __: "/admin",
     "audit": lambda _, __: "/admin/audit",
     "settings": lambda _, __: "/admin/settings",
+    "sign-in": lambda _, __: "/sign-in",
 }
 """name -> view; others are added here"""
-_DATA = frozenset({"map, its points"})
-"""views that no browser shows as a page"""
+_DATA = frozenset({"map, its points", "map, a point"})
+"""what scripts ask for, and no browser shows as a page"""
 
 
 def build(root: Path, documents: int) -> Scene:

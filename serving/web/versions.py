@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +14,7 @@ from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.retention import Retained
-from parquetry.storage.lake.snapshot_views import add_present, connect_readable
+from parquetry.storage.lake.snapshot_views import differing
 
 CHANGES_SHOWN = 50
 """changed documents that a version names"""
@@ -109,10 +108,14 @@ def changed_documents(connection: Connection, run_id: str) -> tuple[list[Changed
     chosen = f"run_id = $1 AND {IS_DOCUMENT}"
     found = rows(
         connection,
-        f"""SELECT document_id, filename, path, removed, status, chunks, EXISTS (
-            SELECT 1 FROM document_history AS before WHERE before.namespace = now.namespace
-            AND before.document_id = now.document_id AND before.sequence < now.sequence
-        ) AS known FROM document_history AS now WHERE {chosen} ORDER BY removed, path LIMIT {CHANGES_SHOWN}""",
+        f"""WITH now AS MATERIALIZED (
+            SELECT document_id, filename, path, removed, status, chunks, sequence
+            FROM document_history WHERE {chosen} ORDER BY removed, path LIMIT {CHANGES_SHOWN}
+        ), first AS (
+            SELECT document_id, min(sequence) AS first FROM document_history
+            WHERE document_id IN (SELECT document_id FROM now) GROUP BY document_id
+        ) SELECT now.* EXCLUDE (sequence), first < sequence AS known
+        FROM now JOIN first USING (document_id) ORDER BY removed, path""",
         [run_id],
     )
     ((total,),) = tuples(connection, f"SELECT count(*) FROM document_history WHERE {chosen}", [run_id])
@@ -133,8 +136,8 @@ def restore_preview(lake: Lake, version: int) -> RestorePreview:
         SettingsError: there is no such version, or it is not kept any more.
         StorageError: it cannot be read.
     """
-    with closing(connect_readable(lake.snapshot(version, needed=["documents"]))) as connection:
-        add_present(connection, lake.snapshot(needed=["documents"]))
+    then, now = lake.snapshot(version, needed=["documents"]), lake.snapshot(needed=["documents"])
+    with differing(then, now) as connection:
         return RestorePreview(
             {name: _count(connection, _BACK, kind) for name, kind in _KINDS.items()},
             {name: _count(connection, _GONE, kind) for name, kind in _KINDS.items()},
@@ -142,9 +145,9 @@ def restore_preview(lake: Lake, version: int) -> RestorePreview:
 
 
 _KINDS: Mapping[str, str] = {"documents": IS_DOCUMENT, "entries": IS_ENTRY}
-_BACK = f"""SELECT * EXCLUDE ({_STAMPS}) FROM published WHERE {{kind}}
-    EXCEPT SELECT * EXCLUDE ({_STAMPS}) FROM present WHERE {{kind}}"""
-_GONE = "SELECT * FROM present ANTI JOIN published USING (namespace, document_id) WHERE {kind}"
+_BACK = f"""SELECT * EXCLUDE ({_STAMPS}) FROM "then" WHERE {{kind}}
+    EXCEPT SELECT * EXCLUDE ({_STAMPS}) FROM "now" WHERE {{kind}}"""
+_GONE = 'SELECT * FROM "now" ANTI JOIN "then" USING (namespace, document_id) WHERE {kind}'
 
 
 def _count(connection: Connection, statement: str, kind: str) -> int:

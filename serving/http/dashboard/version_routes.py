@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -19,7 +20,7 @@ from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.writing import submit
 from parquetry.serving.web.versions import ListedVersion, changed_documents, listed_versions, restore_preview
-from parquetry.storage.database import rows
+from parquetry.storage.database import Connection, rows
 from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.retention import read_retention
@@ -45,10 +46,12 @@ def list_versions(
     demand_everything(caller)
     publishes = _publishes(parts)
     shown = publishes[(number - 1) * SHOWN : number * SHOWN]
+    with run_views(Lake(parts.settings.corpus.root)) as connection:
+        listed = _listed(parts, connection, shown, publishes[0].version if publishes else 0)
     return page(
         request,
         "versions.html",
-        versions=_listed(parts, shown, publishes[0].version if publishes else 0),
+        versions=listed,
         more=len(publishes) > number * SHOWN,
         number=number,
     )
@@ -59,28 +62,35 @@ def _publishes(parts: Resources) -> list[Publish]:
         return reader.history(_MOST)
 
 
-def _listed(parts: Resources, shown: Sequence[Publish], current: int) -> list[ListedVersion]:
-    lake = Lake(parts.settings.corpus.root)
+def _listed(parts: Resources, connection: Connection, shown: Sequence[Publish], current: int) -> list[ListedVersion]:
+    """Return versions as a page lists them, with a connection of `run_views`."""
     named = [each.run_id for each in shown if each.run_id]
-    with run_views(lake) as connection:
-        found = rows(connection, "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))", [named])
-    return listed_versions(shown, {row["run_id"]: row for row in found}, read_retention(lake.layout), current)
+    found = rows(connection, "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))", [named])
+    kept = read_retention(Lake(parts.settings.corpus.root).layout)
+    return listed_versions(shown, {row["run_id"]: row for row in found}, kept, current)
 
 
-def _version(parts: Resources, number: int) -> ListedVersion:
+@contextmanager
+def _version(parts: Resources, number: int) -> Iterator[tuple[ListedVersion, Connection]]:
+    """Yield a version, and a connection of `run_views`."""
     publishes = _publishes(parts)
     found = [each for each in publishes if each.version == number]
     if not found:
         raise NotVisible("invalid-value", f"no version {number}; the page of versions lists them")
-    return _listed(parts, found, publishes[0].version)[0]
+    with run_views(Lake(parts.settings.corpus.root)) as connection:
+        yield _listed(parts, connection, found, publishes[0].version)[0], connection
+
+
+def _version_alone(parts: Resources, number: int) -> ListedVersion:
+    with _version(parts, number) as (shown, _):
+        return shown
 
 
 @router.get(f"{VERSIONS}/{{version}}")
 def show_version(request: Request, version: Number, caller: AdminCaller, parts: PublishedParts) -> Response:
     """Show what a version changed."""
     demand_everything(caller)
-    shown = _version(parts, version)
-    with run_views(Lake(parts.settings.corpus.root)) as connection:
+    with _version(parts, version) as (shown, connection):
         documents, total = changed_documents(connection, shown.run_id)
     may_restore = not parts.settings.serve.read_only and shown.kept and not shown.current
     return page(request, "version.html", version=shown, documents=documents, total=total, may_restore=may_restore)
@@ -90,7 +100,7 @@ def show_version(request: Request, version: Number, caller: AdminCaller, parts: 
 def confirm_restore(request: Request, version: Number, caller: AdminCaller, parts: PublishedParts) -> Response:
     """Show what restoring a version would change, and ask."""
     demand_everything(caller)
-    shown = _version(parts, version)
+    shown = _version_alone(parts, version)
     try:
         preview = restore_preview(Lake(parts.settings.corpus.root), version)
     except SettingsError as error:
@@ -104,7 +114,7 @@ async def restore_version(
 ) -> Response:
     """Restore a version."""
     demand_everything(caller)
-    await in_thread(_version, parts, version)
+    await in_thread(_version_alone, parts, version)
     record = Recorded(request, caller, "run.asked", None)
     job = await in_thread(submit, parts, caller, "restore", None, {"version": version})
     record.write(status=303, target=f"restore {job.id}")

@@ -114,6 +114,15 @@ def _half(found: dict[str, dict]) -> bool:
     return bool(found) and (found["desk"]["to do"], found["desk"]["done"]) == (2, 1)
 
 
+def delete_artifact(api: str, artifact: str) -> None:
+    """Delete an artifact; Prefect's server answers with 503 while something else writes to its database."""
+    deadline = time.monotonic() + PATIENCE
+    while (answer := httpx.delete(f"{api}/artifacts/{artifact}", timeout=PATIENCE)).status_code == 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    answer.raise_for_status()
+
+
 def test_run_goes_on_when_its_artifacts_are_deleted(shelf, prefect_api, lines, tmp_path):
     parsed = settings(tmp_path)
     before = {each["id"] for each in artifacts(prefect_api, "refresh-sources-default")}
@@ -123,7 +132,7 @@ def test_run_goes_on_when_its_artifacts_are_deleted(shelf, prefect_api, lines, t
         if not gone.is_set():
             run, keys = flow_run_of(prefect_api, before), ("refresh-sources-default", "refresh-progress-default")
             for each in [each for key in keys for each in artifacts(prefect_api, key) if each["flow_run_id"] == run]:
-                httpx.delete(f"{prefect_api}/artifacts/{each['id']}", timeout=PATIENCE).raise_for_status()
+                delete_artifact(prefect_api, each["id"])
             gone.set()
 
     shelf.before_fetch = delete
