@@ -29,14 +29,6 @@ MAKEFLAGS += --jobs=2
 # Tests start hundreds of processes; each would compile the whole product again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests sync thousands of small files: on a disk they wait for it half of their time. Where /dev/shm and the free memory
-# are large enough, they write there; everything that has to survive a power cut is tested on a disk of its own.
-export PYTEST_DEBUG_TEMPROOT ?= $(shell \
-	free=$$(awk '$$1 == "MemAvailable:" {print $$2}' /proc/meminfo 2>/dev/null); \
-	place=$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $$4}'); \
-	if [ "$${free:-0}" -gt 12000000 ] && [ "$${place:-0}" -gt 8000000 ] && [ -w /dev/shm ]; then echo /dev/shm; \
-	else echo "$${TMPDIR:-/tmp}"; fi)
-
 # Test processes are as many as processors can take: threads of one that wait for each other keep the rest from work.
 export OPENBLAS_NUM_THREADS ?= 1
 
