@@ -118,7 +118,7 @@ VIEWS: Mapping[str, View] = {
 }
 """name -> view; others are added here"""
 _DATA = frozenset({"map, its points", "map, a point"})
-"""what scripts ask for, and no browser shows as a page"""
+"""paths that scripts ask for, and no browser shows as a page"""
 
 
 def build(root: Path, documents: int) -> Scene:

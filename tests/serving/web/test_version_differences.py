@@ -1,4 +1,4 @@
-"""What the restoration of a version would change is counted from the documents alone that may differ."""
+"""The preview of a restoration is counted from the documents alone that may differ."""
 
 import pytest
 
