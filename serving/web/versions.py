@@ -14,7 +14,7 @@ from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.retention import Retained
-from parquetry.storage.lake.snapshot_views import differing
+from parquetry.storage.lake.snapshot_views import add_differing
 
 CHANGES_SHOWN = 50
 """changed documents that a version names"""
@@ -129,27 +129,28 @@ def _changed(row: Mapping[str, Any]) -> ChangedDocument:
     )
 
 
-def restore_preview(lake: Lake, version: int) -> RestorePreview:
+def restore_preview(connection: Connection, lake: Lake, version: int) -> RestorePreview:
     """Compare a version with the newest one.
+
+    Args:
+        connection: connection of `run_views`.
+        lake: the corpus.
+        version: number of the version.
 
     Raises:
         SettingsError: there is no such version, or it is not kept any more.
         StorageError: it cannot be read.
     """
     then, now = lake.snapshot(version, needed=["documents"]), lake.snapshot(needed=["documents"])
-    with differing(then, now) as connection:
-        return RestorePreview(
-            {name: _count(connection, _BACK, kind) for name, kind in _KINDS.items()},
-            {name: _count(connection, _GONE, kind) for name, kind in _KINDS.items()},
-        )
+    add_differing(connection, then, now)
+    return RestorePreview(_counted(connection, _BACK), _counted(connection, _GONE))
 
 
-_KINDS: Mapping[str, str] = {"documents": IS_DOCUMENT, "entries": IS_ENTRY}
-_BACK = f"""SELECT * EXCLUDE ({_STAMPS}) FROM "then" WHERE {{kind}}
-    EXCEPT SELECT * EXCLUDE ({_STAMPS}) FROM "now" WHERE {{kind}}"""
-_GONE = 'SELECT * FROM "now" ANTI JOIN "then" USING (namespace, document_id) WHERE {kind}'
+_BACK = f'SELECT * EXCLUDE ({_STAMPS}) FROM "then" EXCEPT SELECT * EXCLUDE ({_STAMPS}) FROM "now"'
+_GONE = 'SELECT * FROM "now" ANTI JOIN "then" USING (namespace, document_id)'
 
 
-def _count(connection: Connection, statement: str, kind: str) -> int:
-    ((number,),) = tuples(connection, f"SELECT count(*) FROM ({statement.format(kind=kind)})")
-    return int(number)
+def _counted(connection: Connection, statement: str) -> dict[str, int]:
+    kinds = f"count(*) FILTER ({IS_DOCUMENT}), count(*) FILTER ({IS_ENTRY})"
+    ((documents, entries),) = tuples(connection, f"SELECT {kinds} FROM ({statement})")
+    return {"documents": int(documents), "entries": int(entries)}

@@ -1,4 +1,4 @@
-"""CorpusFacts on the documents of a version, and their vectors."""
+"""Facts on the documents of a version, and their vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """CorpusFacts on the documents of a version, and the vectors of those that can be compared."""
+    """Facts on the documents of a version, and the vectors of those that can be compared."""
 
     table: pa.Table
     """a row for each document"""

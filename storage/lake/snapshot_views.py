@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import duckdb
 
@@ -81,9 +80,8 @@ def add_present(connection: Connection, present: Snapshot) -> None:
         connection.execute(f"CREATE OR REPLACE VIEW present AS {NEWEST.format(history=history)}")
 
 
-@contextmanager
-def differing(then: Snapshot, now: Snapshot) -> Iterator[Connection]:
-    """Yield a connection with the views `then` and `now`: as `published`, of documents alone that may differ.
+def add_differing(connection: Connection, then: Snapshot, now: Snapshot) -> None:
+    """Add the tables `then` and `now`: as `published` of two versions, of the documents alone that may differ.
 
     These are the ones with a row in a file that only one of the versions has.
 
@@ -94,17 +92,16 @@ def differing(then: Snapshot, now: Snapshot) -> Iterator[Connection]:
         if "documents" in snapshot.damaged:
             raise StorageError(snapshot.damaged["documents"])
     of_then, of_now = frozenset(then.files["documents"]), frozenset(now.files["documents"])
-    with open_duckdb() as connection, reading():
-        filesystem_at(now.layout.root).attach(connection)
-        keys = f"SELECT DISTINCT document_id FROM ({scan('documents', sorted(of_then ^ of_now))})"
-        connection.execute(f"CREATE TABLE differing AS {keys}")
-        for name, files in (("shared", of_then & of_now), ("of_then", of_then - of_now), ("of_now", of_now - of_then)):
-            told = "document_id IN (SELECT document_id FROM differing)"
-            connection.execute(f"CREATE TABLE {name} AS FROM ({scan('documents', sorted(files))}) WHERE {told}")
+    parts = {"shared": of_then & of_now, "of_then": of_then - of_now, "of_now": of_now - of_then}
+    keys = f"SELECT DISTINCT document_id FROM ({scan('documents', sorted(of_then ^ of_now))})"
+    with reading():
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE differing AS {keys}")
+        for name, files in parts.items():
+            rows = f"FROM ({scan('documents', sorted(files))}) WHERE document_id IN (FROM differing)"
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {rows}")
         for name in ("then", "now"):
             history = f"(FROM shared UNION ALL FROM of_{name})"
-            connection.execute(f'CREATE VIEW "{name}" AS {NEWEST.format(history=history)}')
-        yield connection
+            connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {NEWEST.format(history=history)}')
 
 
 def readable(snapshot: Snapshot) -> Snapshot:

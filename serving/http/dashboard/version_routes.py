@@ -81,9 +81,9 @@ def _version(parts: Resources, number: int) -> Iterator[tuple[ListedVersion, Con
         yield _listed(parts, connection, found, publishes[0].version)[0], connection
 
 
-def _version_alone(parts: Resources, number: int) -> ListedVersion:
-    with _version(parts, number) as (shown, _):
-        return shown
+def _check_version(parts: Resources, number: int) -> None:
+    with _version(parts, number):
+        pass
 
 
 @router.get(f"{VERSIONS}/{{version}}")
@@ -100,11 +100,11 @@ def show_version(request: Request, version: Number, caller: AdminCaller, parts: 
 def confirm_restore(request: Request, version: Number, caller: AdminCaller, parts: PublishedParts) -> Response:
     """Show what restoring a version would change, and ask."""
     demand_everything(caller)
-    shown = _version_alone(parts, version)
-    try:
-        preview = restore_preview(Lake(parts.settings.corpus.root), version)
-    except SettingsError as error:
-        raise NotVisible("invalid-value", str(error)) from error
+    with _version(parts, version) as (shown, connection):
+        try:
+            preview = restore_preview(connection, Lake(parts.settings.corpus.root), version)
+        except SettingsError as error:
+            raise NotVisible("invalid-value", str(error)) from error
     return page(request, "restore.html", version=shown, preview=preview)
 
 
@@ -114,7 +114,7 @@ async def restore_version(
 ) -> Response:
     """Restore a version."""
     demand_everything(caller)
-    await in_thread(_version_alone, parts, version)
+    await in_thread(_check_version, parts, version)
     record = Recorded(request, caller, "run.asked", None)
     job = await in_thread(submit, parts, caller, "restore", None, {"version": version})
     record.write(status=303, target=f"restore {job.id}")

@@ -4,7 +4,8 @@ import pytest
 
 from parquetry.model import Access
 from parquetry.serving.web.versions import restore_preview
-from parquetry.storage.lake.snapshot_views import differing
+from parquetry.storage.lake.run_views import run_views
+from parquetry.storage.lake.snapshot_views import add_differing
 from parquetry.storage.maintenance.compaction import compact
 from tests.storage.maintenance.test_compaction import NEWEST_ONLY, stamp
 from tests.storage.shelf import Shelf
@@ -21,7 +22,8 @@ def shelf(tmp_path):
 
 
 def counted(shelf, version):
-    preview = restore_preview(shelf.lake, version)
+    with run_views(shelf.lake) as connection:
+        preview = restore_preview(connection, shelf.lake, version)
     return preview.back["documents"], preview.gone["documents"]
 
 
@@ -29,7 +31,8 @@ def test_preview_counts_what_returns_and_what_goes(shelf):
     first, newest = (shelf.lake.snapshot(each) for each in (1, None))
     assert counted(shelf, 1) == (3, 2)
     assert counted(shelf, newest.version) == (0, 0)
-    with differing(first, newest) as connection:
+    with run_views(shelf.lake) as connection:
+        add_differing(connection, first, newest)
         names = connection.execute('SELECT path FROM "then" UNION SELECT path FROM "now" ORDER BY 1').fetchall()
     # What is the same in files that both versions have is not compared.
     assert [name for (name,) in names] == ["changed.md", "gone.md", "hidden.md", "new.md", "newer.md"]
