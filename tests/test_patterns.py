@@ -8,8 +8,6 @@ pytestmark = pytest.mark.slow
 
 FEW = 3000
 """repeats; ten times as many take ten times as long if matching is linear, a hundred times if it is quadratic"""
-LONGEST = 60_000
-"""characters of a text: a long repeat needs fewer repeats to be as long"""
 BETWEEN = 25
 SHORT = 0.002
 """seconds of processor time below which a ratio proves nothing"""
@@ -34,14 +32,11 @@ def growth(name: str) -> dict[str, tuple[float, float]]:
     methods = LINES.get(name, methods)
     found = {}
     for shown, text in attacks(pattern).items():
-        start = min(FEW, LONGEST // 10 // (len(text(2)) - len(text(1)) or 1))
-        few = seconds(pattern, text(start), methods, ENDLESS)
-        many = seconds(pattern, text(10 * start), methods, ENDLESS) if few < ENDLESS else few
+        few = seconds(pattern, text(FEW), methods, ENDLESS)
+        many = seconds(pattern, text(10 * FEW), methods, ENDLESS) if few < ENDLESS else few
         if BETWEEN * max(few, SHORT) < many < ENDLESS:
             # Other load on the machine can turn a few milliseconds into many.
-            few, many = (
-                min(seconds(pattern, text(n), methods, ENDLESS) for _ in range(3)) for n in (start, 10 * start)
-            )
+            few, many = (min(seconds(pattern, text(n), methods, ENDLESS) for _ in range(3)) for n in (FEW, 10 * FEW))
         if many > BETWEEN * max(few, SHORT):
             found[shown] = (few, many)
             if many > ENDLESS:

@@ -12,6 +12,7 @@ import pytest
 
 from parquetry.model import Access
 from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index.check import disagreements
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.retention import add_tag
 from parquetry.storage.lake.snapshot_views import connect_snapshot
@@ -102,6 +103,7 @@ def test_killed_at_every_file_operation(made, compacted, runner, tmp_path, comma
         check(corpus, expected, event)
         assert not ask(runner, corpus, command, days=days + 10)["killed"]
         check(corpus, expected, event)
+        assert disagreements(Lake(str(corpus)).snapshot(), SETTINGS)[1] == []
         if command == "vacuum":
             assert sorted(path.name.partition("-")[2] for path in (corpus / "documents").glob("*.parquet")) == files
         shutil.rmtree(corpus)
