@@ -1,7 +1,9 @@
 """Quality and Map: an analysis is started in the page, and shows nobody what belongs to others."""
 
 import json
+import re
 import time
+from html import unescape
 
 import pytest
 
@@ -113,6 +115,17 @@ def test_point_names_its_document(guarded, operator):
     assert document in ids
     assert sorted(told["sources"]) == ["docs", "uploads"]
     assert told["types"] == ["Text"]
+
+
+@pytest.mark.parametrize(
+    ("place", "what"),
+    [("/documents", "documents"), ("/quality?list=duplicates", "documents"), ("/runs", "runs")],
+)
+def test_page_behind_the_last_one_leads_to_the_first(operator, place, what):
+    page = operator.open(f"{place}{'&' if '?' in place else '?'}page=99")
+    assert f"No {what} on this page." in page.text
+    (first,) = re.findall(r'<a href="([^"]+)">Go to the first page', page.html)
+    assert "on this page." not in operator.open(unescape(first)).text
 
 
 @pytest.mark.parametrize("asked", [{"area": "x"}, {"area": "0,0,9,1"}, {"cluster": "²"}, {"cluster": "99"}])
