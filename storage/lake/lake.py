@@ -30,7 +30,7 @@ from parquetry.storage.lake.damaged_shards import is_whole
 from parquetry.storage.lake.history import Publish, publishes
 from parquetry.storage.lake.staging import clear_abandoned
 from parquetry.storage.lake.table_files import Listed, TableFiles
-from parquetry.storage.lake.table_state import state_of
+from parquetry.storage.lake.table_state import follow, state_of
 from parquetry.storage.lake.tables import is_table, make_table
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
 """tables that are written before a publish and have no effect without it"""
-
-
 SEARCHED: tuple[Table, ...] = ("documents", "chunks")
 """tables that every search needs"""
 
@@ -331,18 +329,18 @@ class Lake:
             sequences = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
             name = f"{run_id}-{time.time_ns():x}.parquet"
             shard = shards.write_shard_of_parts(self.layout, "documents", name, rows(sequences))
-            transactions = [Transaction(keys[name], number) for name, number in sequences.items()]
-            transactions += [Transaction(switch, 1)] if switch else []
+            changes = [Transaction(keys[name], number) for name, number in sequences.items()]
+            changes += [Transaction(switch, 1)] if switch else []
             told_of = {"run_id": run_id, "rows": str(shard.rows)}
             try:
-                return commit(
-                    self.layout, "documents", [shard], told_of, transactions=transactions, version=base.version
-                )
+                made = commit(self.layout, "documents", [shard], told_of, transactions=changes, version=base.version)
             except CommitFailedError as error:
                 if not is_conflict(error):
                     raise
                 filesystem_at(self.layout.root).delete(self.layout.shard("documents", name))
                 raise PublishConflict(f"another run published to {', '.join(keys)} meanwhile: {error}") from error
+            follow(self.layout, "documents", made, [shard])
+            return made
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and its failed documents."""
@@ -380,7 +378,8 @@ class Lake:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
             self.make()
-            commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
+            version = commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
+            follow(self.layout, table, version, shards)
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """Return the publishes, newest first."""

@@ -22,6 +22,7 @@ from parquetry.storage.lake.staging import (
     checksum_name,
     commit_name,
     copy_name,
+    names_in,
     needed,
     number_of,
 )
@@ -44,7 +45,7 @@ def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
     log = Path(layout.log(table))
     if not log.is_dir():
         return
-    names = [entry.name for entry in log.iterdir()]
+    names = names_in(log)
     read = needed(names, version)
     for name in read:
         wrong = _checkpoint_fault(log, name, names) if CHECKPOINT.fullmatch(name) else _seen(log / name)
