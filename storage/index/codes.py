@@ -44,7 +44,7 @@ def add_codes(connection: Connection, space: int, first: int) -> None:
         if not rows.num_rows:
             continue
         column = rows.column("vector").combine_chunks()
-        vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
+        vectors = np.asarray(column.values).reshape(rows.num_rows, -1)
         codes = signatures_of(vectors, axes)
         words = {name: pa.array(codes[:, i]) for i, name in enumerate(signature_columns(vectors.shape[1]))}
         # The transaction keeps what it reads until its end: copies, which do not refer to the vectors beside them.
@@ -58,4 +58,4 @@ def add_codes(connection: Connection, space: int, first: int) -> None:
 def _axes(connection: Connection, space: int) -> npt.NDArray[np.float32]:
     """Return the rotation of a space as the index holds it: computing it anew takes longer, and several threads."""
     rows = connection.sql(f"SELECT axis FROM parts.rotation_{space} ORDER BY word, mask < 0, mask").to_arrow_table()
-    return rows.column("axis").combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
+    return np.asarray(rows.column("axis").combine_chunks().values).reshape(rows.num_rows, -1)
