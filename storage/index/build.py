@@ -18,7 +18,7 @@ from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
 from parquetry.storage.database import Connection, sql_list, tuples
-from parquetry.storage.files.layout import TABLES, WIDENED, Table
+from parquetry.storage.files.layout import TABLES, WIDENED, Table, file_name
 from parquetry.storage.index.codes import add_codes, make_codes
 from parquetry.storage.index.identities import add_identities, keep_numbers, note_numbers
 from parquetry.storage.index.remembered import marks_of, note_checked, note_texts
@@ -280,7 +280,8 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
     A revision that a crashed run wrote, or that a restore brought back, is in an older file.
     """
     fresh, _ = _fresh_files(snapshot, state, "chunks")
-    older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
+    are_fresh = set(fresh)
+    older = [file for file in snapshot.files["chunks"] if file not in are_fresh]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
     for files in (fresh, older):
         if not files or not count_of(connection, "SELECT count(*) FROM missing"):
@@ -356,7 +357,3 @@ def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[l
 
 def _scan(table: Table, files: Sequence[str]) -> str:
     return f"({scan(table, files)})"
-
-
-def file_name(file: str) -> str:
-    return file.rpartition("/")[2]

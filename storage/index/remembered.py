@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from posixpath import basename
 
 from parquetry.storage.database import Connection, sql_list, tuples
-from parquetry.storage.files.layout import Layout
+from parquetry.storage.files.layout import Layout, file_name
 from parquetry.storage.lake.damage import faults_in
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.stored import KEY_DIGITS, ShardsOfTexts, text_key
@@ -51,7 +50,7 @@ def unchecked(connection: Connection, layout: Layout, files: Iterable[str]) -> l
         files: shards of a local corpus.
     """
     known, now = _checked(connection), marks_of(layout)
-    return [file for file in files if (name := basename(file)) not in now or known.get(name) != now[name]]
+    return [file for file in files if (name := file_name(file)) not in now or known.get(name) != now[name]]
 
 
 def note_checked(
@@ -67,12 +66,11 @@ def note_checked(
     """
     if not before:
         return
-    known = _checked(connection)
-    files = snapshot.files["documents"]
-    changed = [file for file in files if file not in fresh and known.get(basename(file)) != before.get(basename(file))]
-    faulty = {basename(file) for file, _ in faults_in(snapshot.layout, "documents", changed)}
-    names = {basename(file) for file in files} - faulty
-    told = {name: mark for name, mark in before.items() if name in names}
+    known = _checked(connection) | {name: before.get(name) for name in map(file_name, fresh)}
+    files = {file_name(file): file for file in snapshot.files["documents"]}
+    changed = [file for name, file in files.items() if known.get(name) != before.get(name)]
+    faulty = {file_name(file) for file, _ in faults_in(snapshot.layout, "documents", changed)}
+    told = {name: mark for name, mark in before.items() if name in files and name not in faulty}
     connection.execute("DELETE FROM parts.meta WHERE key = $1", [_CHECKED])
     connection.execute("INSERT INTO parts.meta VALUES ($1, $2)", [_CHECKED, json.dumps(told)])
 
@@ -97,7 +95,7 @@ def note_texts(connection: Connection, snapshot: Snapshot) -> None:
     """
     for statement in _TABLES:
         connection.execute(statement)
-    present = {basename(file): file for file in snapshot.files["chunks"]}
+    present = {file_name(file): file for file in snapshot.files["chunks"]}
     held = {name for (name,) in tuples(connection, "SELECT name FROM parts.text_shards")}
     if gone := sorted(held - present.keys()):
         named = "name IN (SELECT unnest($1::VARCHAR[]))"

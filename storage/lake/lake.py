@@ -24,7 +24,7 @@ from parquetry.model import DocumentRow, Failure
 from parquetry.storage.files.conditional_writes import probe, probe_without_race
 from parquetry.storage.files.filesystem import check_can_be_made, check_folders_writable, filesystem_at, one_line_error
 from parquetry.storage.files.full_disk import disk_full
-from parquetry.storage.files.layout import LATER, SCHEMA_VERSION, TABLES, Layout, Table, Version, layout_of
+from parquetry.storage.files.layout import LATER, SCHEMA_VERSION, TABLES, Layout, Table, Version, file_name, layout_of
 from parquetry.storage.lake.commits import commit, files_of, is_conflict, open_table
 from parquetry.storage.lake.damaged_shards import is_whole
 from parquetry.storage.lake.history import Publish, publishes
@@ -245,7 +245,7 @@ class Lake:
         number = self.version_of(version)
         files = files_of(self._table("documents", number))
         there = {entry.name for entry in filesystem_at(self.layout.root).entries(self.layout.table("documents"))}
-        if any(file.rpartition("/")[2] not in there for file in files):
+        if any(file_name(file) not in there for file in files):
             raise SettingsError(
                 f"version {number} of corpus {self.layout.root} cannot be read any more: something that it held was "
                 "erased since (`parquetry forget`)"
@@ -260,13 +260,13 @@ class Lake:
         """
         from parquetry.storage.lake.replace_files import gave_way
 
-        registered = set(snapshot.files["chunks"])
+        registered = {file_name(path) for path in snapshot.files["chunks"]}
         entries = filesystem_at(self.layout.root).entries(self.layout.table("chunks"))
-        found = [self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet")]
-        unnamed = [path for path in found if path not in registered]
+        found = [entry.name for entry in entries if entry.name.endswith(".parquet") and entry.name not in registered]
+        unnamed = [self.layout.shard("chunks", name) for name in found]
         # What a compaction replaced is in the files that it wrote.
         replaced = gave_way(self.layout, "chunks") if unnamed else set()
-        return tuple(path for path in unnamed if path.rpartition("/")[2] not in replaced and is_whole(path))
+        return tuple(path for path in unnamed if file_name(path) not in replaced and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
         """Add finished shards to their tables, one commit each; they stay invisible."""

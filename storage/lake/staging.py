@@ -118,7 +118,7 @@ def _keep_copy(commit: Path, log: Path) -> None:
         shutil.copyfile(commit, copy)
         copy.replace(log / copy.name)
         for name in names_in(log):
-            if COPY.fullmatch(name) and name < copy.name:
+            if name.endswith(".copy") and name < copy.name and COPY.fullmatch(name):
                 (log / name).unlink(missing_ok=True)
     except OSError as error:
         # The commit is made.
@@ -165,10 +165,12 @@ def needed(names: Sequence[str], version: int | None) -> list[str]:
         names: names of all files of the log.
         version: None for the newest.
     """
-    checkpoints = [name for name in names if CHECKPOINT.fullmatch(name)]
+    checkpoints = [name for name in names if name.endswith(".checkpoint.parquet") and CHECKPOINT.fullmatch(name)]
     bases = [name for name in checkpoints if version is None or number_of(name) <= version]
     first = max(map(number_of, bases), default=-1)
-    commits = [name for name in names if COMMIT.fullmatch(name) and number_of(name) >= first]
+    # Numbers are as long as each other, and most commits are older.
+    oldest = commit_name(max(first, 0))
+    commits = [name for name in names if name >= oldest and COMMIT.fullmatch(name)]
     return [*(name for name in bases if number_of(name) == first), *sorted(commits)]
 
 

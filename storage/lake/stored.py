@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from posixpath import basename
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +15,7 @@ from parquetry.errors import FilesGaveWay
 from parquetry.model import Chunk
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.layout import Layout, Table, file_name
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import StoredText, parse_structure
 from parquetry.storage.lake.trust import FILE, Trust
@@ -91,7 +90,7 @@ class ShardsOfTexts:
         return self._among(files, {name for names in self.by_text.values() for name in names})
 
     def _among(self, files: Sequence[str], holding: Container[str]) -> list[str]:
-        return [file for file in files if (name := basename(file)) not in self.known or name in holding]
+        return [file for file in files if (name := file_name(file)) not in self.known or name in holding]
 
 
 class TextDirectory(Protocol):

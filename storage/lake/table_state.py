@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake.commits import files_of, open_table
-from parquetry.storage.lake.staging import CHECKPOINT, commit_name, copy_name, number_of
+from parquetry.storage.lake.staging import commit_name, copy_name
 
 if TYPE_CHECKING:
     from parquetry.storage.lake.shards import Shard
@@ -94,13 +94,10 @@ def _listed(log: str) -> Listing:
     try:
         with os.scandir(log) as entries:
             files = list(entries)
-        checkpoint = max((number_of(file.name) for file in files if CHECKPOINT.fullmatch(file.name)), default=-1)
-        found = [(file.name, file.stat()) for file in files if not _is_before(file.name, checkpoint)]
+        # Numbers are as long as each other, and most files are older.
+        newest = max((file.name for file in files if file.name.endswith(".checkpoint.parquet")), default="")
+        oldest = newest.partition(".")[0]
+        found = [(file.name, file.stat()) for file in files if file.name >= oldest]
     except FileNotFoundError:
         return frozenset()
     return frozenset((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in found)
-
-
-def _is_before(name: str, checkpoint: int) -> bool:
-    number = name.partition(".")[0]
-    return number.isdecimal() and int(number) < checkpoint
