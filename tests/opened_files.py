@@ -1,44 +1,39 @@
-"""The files that anyone opens in some folders, as the kernel tells (Linux)."""
+"""Documents that this process opens, as reported by Python's audit events."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import struct
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_OPENED = 0x20
-_EVENT = struct.Struct("iIII")
-_LARGEST = 1 << 20
+from parquetry.sources.local.access import SIDECAR
+
+_watched: list[tuple[Path, list[str]]] = []
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "open" or not _watched:
+        return
+    name = arguments[0]
+    if isinstance(name, str | bytes | os.PathLike):
+        file = Path(os.fsdecode(name)).absolute()
+        for folder, opened in _watched:
+            if file.is_relative_to(folder) and file.name != SIDECAR:
+                opened.append(str(file.relative_to(folder)))
+
+
+sys.addaudithook(_hear)
 
 
 @contextmanager
-def opened_files(folders: Sequence[Path]) -> Iterator[Counter[Path]]:
-    """Count the openings of each file in the folders themselves; known after the block."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    queue = libc.inotify_init1(os.O_NONBLOCK)
-    watched = {libc.inotify_add_watch(queue, os.fsencode(folder), _OPENED): folder for folder in folders}
-    assert queue >= 0
-    assert min(watched) > 0
-    found: Counter[Path] = Counter()
+def opened_in(folder: Path) -> Iterator[list[str]]:
+    """Record the files opened in a folder inside the block: relative paths, one per opening; files that set permissions
+    are left out."""
+    watched: tuple[Path, list[str]] = (folder.resolve(), [])
+    _watched.append(watched)
     try:
-        yield found
-        while content := _read(queue):
-            while content:
-                watch, _, _, length = _EVENT.unpack_from(content)
-                name = content[_EVENT.size : _EVENT.size + length].rstrip(b"\0").decode()
-                content = content[_EVENT.size + length :]
-                if name:
-                    found[watched[watch] / name] += 1
+        yield watched[1]
     finally:
-        os.close(queue)
-
-
-def _read(queue: int) -> bytes:
-    try:
-        return os.read(queue, _LARGEST)
-    except BlockingIOError:
-        return b""
+        _watched.remove(watched)

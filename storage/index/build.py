@@ -136,7 +136,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
             else:
                 _copy(connection, snapshot, state, table)
         _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
-    with suppress(_UNREADABLE), transaction(connection):
+    with suppress(*_UNREADABLE), transaction(connection):
         # Shards that are not remembered are read by those who look for a text, and tell what is wrong.
         note_texts(connection, snapshot)
     return damaged

@@ -85,7 +85,7 @@ def kept(file: IndexFile) -> Iterator[bool]:
 
 def _leased(file: IndexFile) -> int | None:
     """Take a reader's share of the lease of a file; return its descriptor, or None if the file is being replaced."""
-    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError):
+    with ExitStack() as unfinished, suppress(FileNotFoundError, NotADirectoryError, BlockingIOError):
         lease = os.open(file.lease, os.O_RDONLY)
         unfinished.callback(os.close, lease)
         _share(lease)

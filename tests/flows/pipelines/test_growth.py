@@ -9,7 +9,7 @@ import pytest
 
 from parquetry.storage.files.layout import TABLES
 from parquetry.storage.lake import table_state
-from tests.opened_files import opened_files
+from tests.openings import openings
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def opened_by_a_refresh(workshop, seed):
     root = Path(workshop.settings.corpus.root)
     write(workshop, 0, seed)
     table_state._kept.clear()
-    with opened_files([root / table for table in TABLES]) as found:
+    with openings([root / table for table in TABLES]) as found:
         assert workshop.refresh().documents.changed == 1
     return Counter(file.parent.name for file in found.elements() if file.suffix == ".parquet")
 
