@@ -29,9 +29,17 @@ class Prices:
     def are_nothing(self) -> bool:
         return not self.embedding and self.descriptions is None
 
+    def __str__(self) -> str:
+        """Format as `$0.02 per million tokens embedded, $0.15 read and $0.6 written for descriptions`."""
+        embedding = "unknown" if self.embedding is None else f"${self.embedding:g} per million tokens embedded"
+        if self.descriptions is None:
+            return embedding
+        read, written = self.descriptions
+        return f"{embedding}, ${read:g} read and ${written:g} written for descriptions"
+
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class BatchAllowance:
     """A part of a run's budget for one batch."""
 
     usd: float
@@ -83,7 +91,7 @@ class AllowanceLedger(Ledger):
         super().begin(expected_usd, patient=patient)
 
 
-def ledger_of(batch: Batch, allowance: Allowance | None, settings: Settings, layout: Layout) -> Ledger:
+def ledger_of(batch: Batch, allowance: BatchAllowance | None, settings: Settings, layout: Layout) -> Ledger:
     """Return the ledger of one execution of a batch.
 
     Args:
@@ -100,7 +108,7 @@ def ledger_of(batch: Batch, allowance: Allowance | None, settings: Settings, lay
     own = prices_of(batch, settings)
     if own != allowance.prices:
         raise SettingsError(
-            f"a worker has {own}, and the run {allowance.prices}: a budget ({BUDGET_KEY}) needs the same prices "
-            "everywhere; give every worker the settings of the run"
+            f"prices of a worker ({own}) differ from those of the run ({allowance.prices}), and a budget ({BUDGET_KEY}) "
+            "needs the same everywhere: give every worker the settings of the run"
         )
     return AllowanceLedger(allowance.usd, partial(Allowances(layout).claim, allowance.name))

@@ -21,7 +21,7 @@ from parquetry.planning.outage import Key, Lost
 from parquetry.settings.sections import Settings
 from parquetry.sources.providers import is_read_anywhere
 from parquetry.storage.lake.allowances import Allowances
-from parquetry.tasks.documents.allowance import Allowance, AllowanceLedger, ledger_of, prices_of
+from parquetry.tasks.documents.allowance import AllowanceLedger, BatchAllowance, ledger_of, prices_of
 from parquetry.tasks.documents.batch import BatchReport, failed_batch, process_batch
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.run import DocumentRun
@@ -36,7 +36,7 @@ class BatchOrder:
 
     run: RunOrder
     batch: Batch
-    allowance: Allowance | None = None
+    allowance: BatchAllowance | None = None
     """None if the run has no budget"""
 
 
@@ -103,7 +103,7 @@ class BatchOrders:
     def __init__(self, run: DocumentRun) -> None:
         self._run = run
         self._allowances = Allowances(run.lake.layout)
-        self._out: dict[int, Allowance] = {}
+        self._out: dict[int, BatchAllowance] = {}
         """allowances without a report, by number of the batch"""
         self._begun = False
         """True once there was an allowance"""
@@ -158,7 +158,7 @@ class BatchOrders:
         alone = replace(batch, changes=tuple(batch.changes))
         return _ORDERS.dump_json(BatchOrder(known, alone, self._allowance(alone, parts))).decode()
 
-    def _allowance(self, batch: Batch, parts: int) -> Allowance | None:
+    def _allowance(self, batch: Batch, parts: int) -> BatchAllowance | None:
         """Reserve a part of the budget for a batch; None if there is no budget."""
         run = self._run
         if run.ledger.budget_usd is None:
@@ -166,8 +166,8 @@ class BatchOrders:
         prices = prices_of(batch, run.settings)
         usd = 0.0 if prices.are_nothing else run.ledger.allot(parts, run.needed_usd(self._model(batch)))
         if not usd:
-            return Allowance(usd, prices)
-        allowance = self._out[batch.number] = Allowance(usd, prices, self._allowances.place())
+            return BatchAllowance(usd, prices)
+        allowance = self._out[batch.number] = BatchAllowance(usd, prices, self._allowances.place())
         self._begun = True
         return allowance
 

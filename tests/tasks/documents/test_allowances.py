@@ -121,7 +121,7 @@ def test_documents_beyond_an_allowance_are_ordered_again_while_the_budget_has_ro
 
 
 def test_document_that_is_bought_in_two_batches_has_each_chunk_once(workshop, server, tmp_path):
-    """What the first batch bought is stored; the second stores the whole document."""
+    """The first batch stores the chunks that it bought, and the second one the whole document."""
     words = ("oak", "elm", "ash", "fir", "yew", "box")
     for name, count in (("a", 6), ("b", 2), ("c", 2), ("d", 2)):
         workshop.write(f"{name}.md", "\n\n".join(f"{name} {word} " * 100 for word in words[:count]))
@@ -255,7 +255,7 @@ def test_worker_with_other_prices_stops_the_run(workshop, server):
     engine = OrdersEngine()
     refresh(workshop, 20 * EACH, 1, engine)
     cheaper = override(workshop.settings, {"embedding": {"price_per_million_tokens": 1.0}})
-    with pytest.raises(SettingsError, match=r"a budget .* needs the same prices everywhere"):
+    with pytest.raises(SettingsError, match=r"a worker \(\$1 per million tokens embedded\) differ .* \(\$1000 per"):
         carry_out(engine.orders[0], cheaper, no_gate)
 
 
