@@ -108,7 +108,7 @@ def ledger_of(batch: Batch, allowance: BatchAllowance | None, settings: Settings
     own = prices_of(batch, settings)
     if own != allowance.prices:
         raise SettingsError(
-            f"prices of a worker ({own}) differ from those of the run ({allowance.prices}), and a budget ({BUDGET_KEY}) "
+            f"prices of a worker ({own}) differ from those of the run ({allowance.prices}); a budget ({BUDGET_KEY}) "
             "needs the same everywhere: give every worker the settings of the run"
         )
     return AllowanceLedger(allowance.usd, partial(Allowances(layout).claim, allowance.name))
