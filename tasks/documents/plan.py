@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 
 from parquetry import ids
 from parquetry.embed.base import Worst
@@ -34,7 +35,7 @@ from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.rehash import hashes_of
 from parquetry.tasks.documents.run import BUDGET_KEY
-from parquetry.tasks.documents.spooled import spooled
+from parquetry.tasks.documents.spooled import Spool, spooled
 from parquetry.tasks.engine.retries import Retries
 
 
@@ -46,8 +47,8 @@ class RefreshPlan:
     estimate: Estimate
     empty: tuple[str, ...] = ()
     """hints for empty sources of which nothing is published: the place searched, and what to check"""
-    known: tuple[DocumentRow, ...] = ()
-    """current rows of all documents that need work"""
+    known: Sequence[DocumentRow] = ()
+    """current rows of all documents that need work; many are in a file"""
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -92,7 +93,7 @@ def plan_refresh(
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
-    Only rows of documents that need work, or that the source asks for, are held in memory; many items wait in a file.
+    Rows of documents that need work, listed items and changes wait in files if they are many.
 
     Args:
         settings: limits and chunk sizes.
@@ -120,7 +121,7 @@ def plan_refresh(
     plans = [
         plan_source(
             listing,
-            state.rows,
+            state.known(),
             state.fingerprints,
             state.hash_of,
             settings.refresh,
@@ -136,7 +137,7 @@ def plan_refresh(
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
     found = _estimated(plans, ratios, settings, as_batches=force is None)
-    return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
+    return RefreshPlan(tuple(plans), found, empty, joined(state.known() for state in states))
 
 
 def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
@@ -179,20 +180,24 @@ def _take_rows(
     by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
     for state, hashes in zip(states, needing_work, strict=True):
         by_source[state.key].append((state, hashes))
-    taken: dict[str, list[_SourceState]] = {}
-    for row in current.outlines(paths):
-        for state, hashes in by_source.get((row.namespace, row.source), ()):
-            if ids.memory_hash(row.path) in hashes and state.is_settled(row):
-                taken.setdefault(row.document_id, []).append(state)
-    _give(current.named(taken), taken)
+
+    def takers(row: DocumentOutline | DocumentRow) -> list[_SourceState]:
+        found = by_source.get((row.namespace, row.source), ())
+        path = ids.memory_hash(row.path) if found else 0
+        return [state for state, hashes in found if path in hashes and state.is_settled(row)]
+
+    _give(current, (row.document_id for row in current.outlines(paths) if takers(row)), takers)
 
 
-def _give(rows: Iterable[DocumentRow], wanted: Mapping[str, Sequence[_SourceState]]) -> None:
-    """Give rows to the sources that want them, by the ids of their documents."""
-    for row in rows:
-        for state in wanted[row.document_id]:
-            if (row.namespace, row.source) == state.key:
-                state.rows.append(row)
+def _give(
+    current: CurrentRows,
+    document_ids: Iterable[str],
+    takers: Callable[[DocumentOutline | DocumentRow], Sequence[_SourceState]],
+) -> None:
+    """Give the rows of documents to the sources that take them."""
+    for row in current.each_named(document_ids):
+        for state in takers(row):
+            state.rows.append(row)
 
 
 def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
@@ -242,16 +247,21 @@ def _survey(
         for extension, sums in amounts.by_extension.items():
             ratios.learn_sums(extension, *sums)
         sizes = amounts.sizes
-    wanted: dict[str, list[_SourceState]] = {}
-    for row in current.outlines(paths):
-        if paths is None:
-            ratios.learn(row)
-            if row.status == "indexed" and row.namespace in hashing:
-                sizes[row.namespace].add(row.size)
-        for state in by_source.get((row.namespace, row.source), ()):
-            if not state.takes(row):
-                wanted.setdefault(row.document_id, []).append(state)
-    _give(current.named(wanted), wanted)
+
+    def takers(row: DocumentOutline | DocumentRow) -> list[_SourceState]:
+        return [state for state in by_source.get((row.namespace, row.source), ()) if not state.is_settled(row)]
+
+    def wanted() -> Iterator[str]:
+        for row in current.outlines(paths):
+            if paths is None:
+                ratios.learn(row)
+                if row.status == "indexed" and row.namespace in hashing:
+                    sizes[row.namespace].add(row.size)
+            settled = [state.takes(row) for state in by_source.get((row.namespace, row.source), ())]
+            if not all(settled):
+                yield row.document_id
+
+    _give(current, wanted(), takers)
     return ratios, sizes
 
 
@@ -269,7 +279,7 @@ class _SourceState:
         self._rehash = rehash
         self._knows_all = self.is_forced or rehash is not None or isinstance(source, Remembering)
         self._owners = Owners(scope.inner)
-        self.rows: list[DocumentRow] = []
+        self.rows: Spool[DocumentRow] = Spool("known")
         """rows of documents that may need work"""
         self.unchanged = UnchangedIndex()
         """the other documents"""
@@ -280,6 +290,11 @@ class _SourceState:
         self._up_to_date: dict[tuple[object, ...], bool] = {}
         """kinds of rows, and whether they are stored as the present settings require"""
 
+    def known(self) -> Sequence[DocumentRow]:
+        """Return the rows of documents that may need work, as far as they were found; a few in the order of paths."""
+        found = self.rows.records()
+        return tuple(sorted(found, key=attrgetter("path"))) if isinstance(found, tuple) else found
+
     def takes(self, row: DocumentOutline) -> bool:
         """Sort in a document of this source; return False if its whole row is needed."""
         if not self.is_settled(row):
@@ -288,11 +303,11 @@ class _SourceState:
             self.unchanged.add(row)
         return True
 
-    def is_settled(self, row: DocumentOutline) -> bool:
+    def is_settled(self, row: DocumentOutline | DocumentRow) -> bool:
         """Return True if a document needs nothing while the source lists it as it is published."""
         return not self._knows_all and self._is_up_to_date(row) and self.owner_of(row.path) is None
 
-    def _is_up_to_date(self, row: DocumentOutline) -> bool:
+    def _is_up_to_date(self, row: DocumentOutline | DocumentRow) -> bool:
         state = (row.status, row.fingerprint, row.media_type, bool(row.revision))
         if state not in self._up_to_date:
             found = row.status == "indexed" and stale(row, self.fingerprints)[0] == "nothing"
@@ -318,22 +333,23 @@ class _SourceState:
         """Hash new documents with the size of a published one: they may have the same content."""
         if self.is_forced or not sizes:
             return
-        known = {row.path for row in self.rows}
+        known = {ids.memory_hash(row.path) for row in self.known()}
         for item in listing.items:
-            if item.size and item.size in sizes and item.path not in known:
+            if item.size and item.size in sizes and ids.memory_hash(item.path) not in known:
                 self.hashes[item.path] = self.hash_of(item.path)
 
     def remember_rows(self) -> None:
         """Give the rows to a source that asks for them."""
         if isinstance(self.source, Remembering):
             # A comparison that ignores change tokens needs the bytes.
-            rows = (replace(row, etag="") for row in self.rows) if self._rehash else self.rows
+            known = self.known()
+            rows = (replace(row, etag="") for row in known) if self._rehash else known
             self.source.remember({row.path: row for row in rows})
 
     def hash_known(self, listing: Listing) -> None:
         """Hash the published documents if a rehash is requested."""
         if self._rehash is not None:
-            known = {row.path: row for row in self.rows}
+            known = {row.path: row for row in self.known()}
             self._looked_at = hashes_of(listing, known, self.source, self._rehash)
 
     def hash_of(self, path: str) -> str | None:
