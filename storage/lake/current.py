@@ -164,6 +164,8 @@ class CurrentRows:
             return
         with self._connected() as connection:
             connection.execute("SET threads = 1")
+            # Of two tables that look equally large, DuckDB would keep the one with whole rows in memory to join them.
+            connection.execute("SET disabled_optimizers = 'build_side_probe_side'")
             connection.register("chosen", chosen)
             told, made = f"{self._told} AND {_IS_NAMED}", schema.DocumentRows()
             # Which documents have several rows is not looked for among all of them on account of a few.

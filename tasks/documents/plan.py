@@ -8,34 +8,32 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 
 from parquetry import ids
 from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
 from parquetry.embed.registry import calls_service, price_of, worst_of
 from parquetry.model import DocumentRow, Failure, Listing
-from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
+from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source
 from parquetry.planning.estimate import Estimate, Ratios, estimate, extension_of, sent_as_batches
-from parquetry.planning.fingerprint import Fingerprints
 from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.outline import DocumentOutline
 from parquetry.planning.rows import failure_of
-from parquetry.planning.unchanged import ScanPass, UnchangedIndex
+from parquetry.planning.unchanged import ScanPass
 from parquetry.planning.views import joined
 from parquetry.settings.sections import Settings
-from parquetry.sources.base import Hashing, Remembering, Source
+from parquetry.sources.base import Hashing, Source
 from parquetry.sources.local.source import is_local
-from parquetry.sources.nesting import Owners, place_in, told
+from parquetry.sources.nesting import place_in, told
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.tasks.budget import check_budget
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.rehash import hashes_of
+from parquetry.tasks.documents.published_state import PublishedState
 from parquetry.tasks.documents.run import BUDGET_KEY
-from parquetry.tasks.documents.spooled import Spool, spooled
+from parquetry.tasks.documents.spooled import spooled
 from parquetry.tasks.engine.retries import Retries
 
 
@@ -103,20 +101,21 @@ def plan_refresh(
         allow_removals: True to allow any number of removals.
         force: documents to process again, regardless of their hashes.
         retries: retries of the run; None outside a run.
-        rehash: fetcher used to compare the bytes of every published document; None to rely on change tokens.
+        rehash: fetcher used to compare the bytes of every published document; None for change tokens alone.
         foreseen: receives the namespaces of documents that may have to be read, as soon as everything is listed.
 
     Raises:
         SettingsError: the place of a source does not exist.
     """
-    states = [_SourceState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes]
+    states = [
+        PublishedState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes
+    ]
     paths = _named_paths(states)
     ratios, sizes = _survey(states, current, paths)
     passes, listings = _listed(states, scopes, retries or Retries(settings.refresh.attempts, time.sleep), foreseen)
     _take_rows(states, passes, listings, current, paths)
     for state, listing in zip(states, listings, strict=True):
-        state.hash_new(listing, sizes[listing.namespace])
-        state.hash_known(listing)
+        state.hash_listed(listing, sizes[listing.namespace])
     twins = current.holding(each for state in states for each in state.hashes.values() if each)
     plans = [
         plan_source(
@@ -136,11 +135,11 @@ def plan_refresh(
         for state, listing, scan_pass in zip(states, listings, passes, strict=True)
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
-    found = _estimated(plans, ratios, settings, as_batches=force is None)
-    return RefreshPlan(tuple(plans), found, empty, joined(state.known() for state in states))
+    costs = _estimated(plans, ratios, settings, as_batches=force is None)
+    return RefreshPlan(tuple(plans), costs, empty, joined(state.known() for state in states))
 
 
-def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
+def _named_paths(states: Sequence[PublishedState]) -> frozenset[str] | None:
     """Return the paths of all documents concerned; None if a scope is not a list of them, or redoes others."""
     if all(state.scope.paths and not state.is_forced for state in states):
         return frozenset().union(*(state.scope.paths for state in states))
@@ -148,7 +147,7 @@ def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
 
 
 def _listed(
-    states: Sequence[_SourceState],
+    states: Sequence[PublishedState],
     scopes: Sequence[tuple[Scope, Source]],
     retries: Retries,
     foreseen: Callable[[Collection[str]], None],
@@ -164,7 +163,7 @@ def _listed(
 
 
 def _take_rows(
-    states: Sequence[_SourceState],
+    states: Sequence[PublishedState],
     passes: Sequence[ScanPass],
     listings: Sequence[Listing],
     current: CurrentRows,
@@ -177,11 +176,11 @@ def _take_rows(
     ]
     if not any(needing_work):
         return
-    by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
+    by_source: dict[tuple[str, str], list[tuple[PublishedState, frozenset[int]]]] = defaultdict(list)
     for state, hashes in zip(states, needing_work, strict=True):
         by_source[state.key].append((state, hashes))
 
-    def takers(row: DocumentOutline | DocumentRow) -> list[_SourceState]:
+    def takers(row: DocumentOutline | DocumentRow) -> list[PublishedState]:
         found = by_source.get((row.namespace, row.source), ())
         path = ids.memory_hash(row.path) if found else 0
         return [state for state, hashes in found if path in hashes and state.is_settled(row)]
@@ -192,7 +191,7 @@ def _take_rows(
 def _give(
     current: CurrentRows,
     document_ids: Iterable[str],
-    takers: Callable[[DocumentOutline | DocumentRow], Sequence[_SourceState]],
+    takers: Callable[[DocumentOutline | DocumentRow], Sequence[PublishedState]],
 ) -> None:
     """Give the rows of documents to the sources that take them."""
     for row in current.each_named(document_ids):
@@ -233,12 +232,12 @@ def _sent(found: Estimate, settings: Settings) -> Estimate:
 
 
 def _survey(
-    states: Sequence[_SourceState], current: CurrentRows, paths: frozenset[str] | None
+    states: Sequence[PublishedState], current: CurrentRows, paths: frozenset[str] | None
 ) -> tuple[Ratios, Mapping[str, set[int]]]:
     """Give every source its rows; return ratios by kind of file, and sizes of published documents by namespace."""
     ratios = Ratios()
     sizes: dict[str, set[int]] = defaultdict(set)
-    by_source: dict[tuple[str, str], list[_SourceState]] = defaultdict(list)
+    by_source: dict[tuple[str, str], list[PublishedState]] = defaultdict(list)
     for state in states:
         by_source[state.key].append(state)
     hashing = {state.scope.namespace for state in states if isinstance(state.source, Hashing)}
@@ -248,7 +247,7 @@ def _survey(
             ratios.learn_sums(extension, *sums)
         sizes = amounts.sizes
 
-    def takers(row: DocumentOutline | DocumentRow) -> list[_SourceState]:
+    def takers(row: DocumentOutline | DocumentRow) -> list[PublishedState]:
         return [state for state in by_source.get((row.namespace, row.source), ()) if not state.is_settled(row)]
 
     def wanted() -> Iterator[str]:
@@ -263,106 +262,6 @@ def _survey(
 
     _give(current, wanted(), takers)
     return ratios, sizes
-
-
-class _SourceState:
-    """The published state of one source, as far as a refresh needs it."""
-
-    def __init__(
-        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Reindex | None, rehash: Fetching | None
-    ) -> None:
-        self.scope = scope
-        self.source = source
-        self.fingerprints = fingerprints
-        self.key = (scope.namespace, scope.name)
-        self.is_forced = force is not None
-        self._rehash = rehash
-        self._knows_all = self.is_forced or rehash is not None or isinstance(source, Remembering)
-        self._owners = Owners(scope.inner)
-        self.rows: Spool[DocumentRow] = Spool("known")
-        """rows of documents that may need work"""
-        self.unchanged = UnchangedIndex()
-        """the other documents"""
-        self.hashes: dict[str, str | None] = {}
-        """content hashes of new documents by path; None for unreadable ones"""
-        self._looked_at: dict[str, str | None] = {}
-        """the same for published documents"""
-        self._up_to_date: dict[tuple[object, ...], bool] = {}
-        """kinds of rows, and whether they are stored as the present settings require"""
-
-    def known(self) -> Sequence[DocumentRow]:
-        """Return the rows of documents that may need work, as far as they were found; a few in the order of paths."""
-        found = self.rows.records()
-        return tuple(sorted(found, key=attrgetter("path"))) if isinstance(found, tuple) else found
-
-    def takes(self, row: DocumentOutline) -> bool:
-        """Sort in a document of this source; return False if its whole row is needed."""
-        if not self.is_settled(row):
-            return False
-        if self.scope.covers(row.path):
-            self.unchanged.add(row)
-        return True
-
-    def is_settled(self, row: DocumentOutline | DocumentRow) -> bool:
-        """Return True if a document needs nothing while the source lists it as it is published."""
-        return not self._knows_all and self._is_up_to_date(row) and self.owner_of(row.path) is None
-
-    def _is_up_to_date(self, row: DocumentOutline | DocumentRow) -> bool:
-        state = (row.status, row.fingerprint, row.media_type, bool(row.revision))
-        if state not in self._up_to_date:
-            found = row.status == "indexed" and stale(row, self.fingerprints)[0] == "nothing"
-            self._up_to_date[state] = found
-        return self._up_to_date[state]
-
-    def owner_of(self, path: str) -> str | None:
-        """Return the inner source that a document belongs to."""
-        owner = self._owners.of(path)
-        return None if owner is None else owner.source
-
-    def missing(self, scan_pass: ScanPass, current: CurrentRows, paths: frozenset[str] | None) -> Iterator[str]:
-        """Yield paths of settled documents that were not listed; rereads rows, so only for incomplete listings."""
-        if not len(self.unchanged):
-            return
-        yield from (
-            row.path
-            for row in current.outlines(paths)
-            if (row.namespace, row.source) == self.key and scan_pass.misses(row.path)
-        )
-
-    def hash_new(self, listing: Listing, sizes: Collection[int]) -> None:
-        """Hash new documents with the size of a published one: they may have the same content."""
-        if self.is_forced or not sizes:
-            return
-        known = {ids.memory_hash(row.path) for row in self.known()}
-        for item in listing.items:
-            if item.size and item.size in sizes and ids.memory_hash(item.path) not in known:
-                self.hashes[item.path] = self.hash_of(item.path)
-
-    def remember_rows(self) -> None:
-        """Give the rows to a source that asks for them."""
-        if isinstance(self.source, Remembering):
-            # A comparison that ignores change tokens needs the bytes.
-            known = self.known()
-            rows = (replace(row, etag="") for row in known) if self._rehash else known
-            self.source.remember({row.path: row for row in rows})
-
-    def hash_known(self, listing: Listing) -> None:
-        """Hash the published documents if a rehash is requested."""
-        if self._rehash is not None:
-            known = {row.path: row for row in self.known()}
-            self._looked_at = hashes_of(listing, known, self.source, self._rehash)
-
-    def hash_of(self, path: str) -> str | None:
-        for hashes in (self.hashes, self._looked_at):
-            if path in hashes:
-                return hashes[path]
-        if not isinstance(self.source, Hashing):
-            return None
-        try:
-            return self.source.hash(path)
-        except OSError:
-            # It is read again when it is fetched, where an error is contained.
-            return None
 
 
 def nothing_found(scope: Scope) -> str:

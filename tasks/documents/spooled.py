@@ -82,7 +82,7 @@ class SpooledRecords(Sequence[Record]):
             first = last
 
 
-class Spool(Generic[Record]):
+class GrowingRecords(Generic[Record]):
     """Records that are still being added: the first in memory, and all of them in a file from `IN_MEMORY` on.
 
     Args:
@@ -132,7 +132,7 @@ def spooled(records: Iterable[Record], what: str) -> Sequence[Record]:
     Raises:
         OSError: the disk with temporary files is full.
     """
-    spool: Spool[Record] = Spool(what)
+    spool: GrowingRecords[Record] = GrowingRecords(what)
     for record in records:
         spool.append(record)
     return spool.records()
