@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4.0
 """characters that stand for a token where none can be counted"""
-VERSION = 3
+VERSION = 4
 """raised whenever the same text and settings may produce different chunks"""
+REST = 0.1
+"""share of a chunk that a line before its first heading may take without the chunk being of the section before"""
 
 
 def fingerprint(settings: ChunkingSettings, tokenizer_id: str | None) -> str:
@@ -114,7 +116,7 @@ class Chunker:
         for region, (start, end) in found:
             part = places.part(start) or region
             page = None if part.kind == "document" else part.number
-            path = places.path(start)
+            path = places.path(start, start + int(REST * (end - start)))
             head = tables.head(start, path)
             chunks.append(Chunk(len(chunks), start, end, part.kind, page, (*path, head) if head else path))
         return tuple(chunks)
@@ -231,8 +233,12 @@ class _Places:
         high = bisect_right(self._starts, region.end - 1)
         return self._headings[low:high]
 
-    def path(self, start: int) -> tuple[str, ...]:
+    def path(self, start: int, latest: int) -> tuple[str, ...]:
+        """Return the headings above a position, or those of the first heading that begins from there to `latest`."""
         place = bisect_right(self._starts, start)
+        begins = place > 0 and self._starts[place - 1] == start
+        if not begins and place < len(self._starts) and self._starts[place] <= latest:
+            place += 1
         return self._paths[place - 1] if place else ()
 
     def part(self, start: int) -> Part | None:

@@ -46,6 +46,7 @@ COLUMNS_BEFORE_ROW = re.compile(
     rf"(?:{_DAY} )?{_YEAR}(?: (?:{_DAY} )?{_YEAR}){{1,5}}\b|\([^()\n]{{1,80}}\)(?= )"
 )
 _COLUMNS_AFTER_SENTENCE = re.compile(rf"(?<=[.:]) (?:{_DAY} )?{_YEAR}(?: (?:{_DAY} )?{_YEAR}){{1,5}}$")
+_GROUP_AFTER_YEAR = re.compile(rf"(?<=\b{_YEAR}) [A-Z][^\d:\n]{{0,60}}:$")
 _NOT_A_CAPTION = re.compile(r"[a-z|#>]|[-*+•] |!\[")
 
 
@@ -87,6 +88,11 @@ def columns_after_sentence(line: str) -> tuple[str, str] | None:
         return None
     sentence = line[: -len(found[0])]
     return (sentence, found[0].strip()) if _ANNOUNCING.search(sentence[-SENTENCE_CHARACTERS:]) else None
+
+
+def without_group(line: str) -> str:
+    """Return column names without the label of the first group of rows on their line: `2018 ASSETS Current assets:`."""
+    return line if announces(line) else _GROUP_AFTER_YEAR.sub("", line)
 
 
 def ends_table(line: str) -> bool:

@@ -26,6 +26,7 @@ from parquetry.chunking.table_lines import (
     may_end_a_head,
     names_columns,
     values_of,
+    without_group,
 )
 from parquetry.model import Part
 
@@ -171,7 +172,7 @@ class _Above:
         if announces(line):
             # Nothing above a sentence that announces a table belongs to it.
             self.clear()
-        self._lines.append((start, line, self._blank))
+        self._lines.append((start, without_group(line), self._blank))
         self._blank = False
         del self._lines[:-_MOST_KEPT]
 

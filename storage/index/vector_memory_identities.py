@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, tuples
-from parquetry.storage.index.ranking import SCALE
+from parquetry.storage.index.ranking_arrays import identity_parts
 from parquetry.storage.index.vector_memory_postings import by_term
 
 LARGEST = 10_000_000
@@ -41,7 +41,7 @@ class Identities:
         numbers = np.concatenate([self.numbers[place] for place in places])
         asked = np.repeat(np.array(list(weights.values()), np.float32), [place.stop - place.start for place in places])
         held = np.concatenate([self.weights[place] for place in places])
-        return numbers, np.rint(asked * np.float32(SCALE) * held)
+        return numbers, identity_parts(asked, held)
 
 
 def read_identities(connection: Connection) -> Identities | None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, tuples
-from parquetry.storage.index.ranking import K1, SCALE, B
+from parquetry.storage.index.ranking_arrays import text_sums
 
 LARGEST = 10_000_000
 """postings above which the keyword search stays in SQL; they take 6 bytes each, and are read at each publish"""
@@ -69,19 +69,13 @@ class Postings:
         """
         places = [self._postings(term) for term in weights]
         chunks = np.concatenate([self.chunks[place] for place in places])
-        frequency = np.concatenate([self.frequencies[place] for place in places]).astype(np.float32)
+        frequency = np.concatenate([self.frequencies[place] for place in places])
         weight = np.repeat(np.array(list(weights.values()), np.float32), [place.stop - place.start for place in places])
         if copies is not None:
             seen = copies[self.docs[chunks]] > 0
             chunks, frequency, weight = chunks[seen], frequency[seen], weight[seen]
-        norm = (
-            frequency + np.float32(K1 * (1 - B)) + np.float32(K1 * B / mean) * self.lengths[chunks].astype(np.float32)
-        )
-        parts = np.rint(weight * np.float32(SCALE * (K1 + 1)) * frequency / norm)
-        sums = np.bincount(chunks, weights=parts, minlength=1)
-        # No part is zero: the rarity of a term that all of a billion chunks hold is still more than one in SCALE.
-        held = np.flatnonzero(sums).astype(np.int32)
-        return held, self.docs[held], sums[held] / SCALE
+        held, scores = text_sums(chunks, weight, frequency, self.lengths[chunks], mean)
+        return held, self.docs[held], scores
 
     def _postings(self, term: int) -> slice:
         return slice(int(self.starts[term]), int(self.starts[term + 1]))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from parquetry.storage.database import Connection, reading, rows, tuples
 from parquetry.storage.index.hit_columns import DOCUMENT_COLUMNS
 from parquetry.storage.search.filters import Filters, select_visible
@@ -59,11 +62,13 @@ class Visible:
         }
         """vector spaces by embedder"""
         revisions, self.documents, self.chunks, self.length = (sum(row[i] for row in found) for i in range(4, 8))
-        ((dead, known, live),) = tuples(
+        ((dead, known, live, self.postings),) = tuples(
             connection,
             """SELECT (SELECT count(*) FROM parts.dead), (SELECT count(*) FROM parts.revisions),
-                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL)""",
+                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL), (SELECT count(*) FROM parts.postings)""",
         )
+        """postings of the index, visible or not"""
+        self._revisions = known + dead
         self.everything = self.documents == live
         """True if no current document is left out"""
         self.whole = not dead and self.documents == revisions == known
@@ -74,10 +79,16 @@ class Visible:
         """The visible documents as arrays; they are read when they are first needed."""
         return read_visible_documents(self._connection)
 
+    @cached_property
+    def copies(self) -> npt.NDArray[np.int64]:
+        """Number of visible documents of each revision of the index."""
+        return np.bincount(self.listed.docs, minlength=self._revisions)
+
     @property
     def bytes(self) -> int:
         """Bytes that are held in memory, outside of temporary tables."""
-        return self.listed.bytes if "listed" in vars(self) else 0
+        held = vars(self)
+        return (held["listed"].bytes if "listed" in held else 0) + (held["copies"].nbytes if "copies" in held else 0)
 
     def namespaces_of(self, embedder: str) -> list[str]:
         """Return the namespaces of the visible documents that a model embedded."""

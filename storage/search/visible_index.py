@@ -20,6 +20,7 @@ from parquetry.storage.index.ranking import (
     vector_scores,
 )
 from parquetry.storage.index.signatures import query_signature, signature_columns
+from parquetry.storage.search.query_postings import QueryPostings, read_query_postings
 from parquetry.storage.search.visible import RELATION, Visible
 
 Vector = npt.NDArray[np.float32]
@@ -29,6 +30,8 @@ CANDIDATES = 700
 """minimum number of chunks that the first of two stages keeps in SQL"""
 CANDIDATES_PER_HIT = 10
 """chunks of the first stage for each requested hit"""
+MOST_POSTINGS = 2_000_000
+"""postings of an index up to which those of a query are read (20 bytes each) and ranked as arrays; above, SQL ranks"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ class IndexInFile:
         self._visible = visible
         self.documents_of = visible.documents_of
         self.first_documents = visible.first_documents
+        self._read: QueryPostings | None = None
 
     @property
     def bytes(self) -> int:
@@ -174,17 +178,38 @@ class IndexInFile:
     def holding(self, terms: Collection[int]) -> dict[int, int]:
         if not terms:
             return {}
+        if (read := self._postings_of(terms)) is not None:
+            return read.holding(self._copies)
         listed = f"SELECT unnest([{', '.join(map(str, terms))}]) AS term"
         return dict(tuples(self._connection, frequencies(listed, self._restriction)))
 
     def text_scores(self, weights: Mapping[int, float], mean: float) -> Scored:
+        if (read := self._postings_of(weights)) is not None:
+            return Scored(*read.scores(weights, mean, self._copies))
         return self._scored(text_scores(_values(weights), str(mean), self._restriction), [])
 
     def identity_scores(self, weights: Mapping[int, float], docs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        if (read := self._postings_of(weights)) is not None:
+            # The last that a search asks of them.
+            self._read = None
+            return self._visible.listed.identity_scores(*read.identities(weights), docs)
         with reading():
             found = self._connection.execute(identity_parts(_values(weights))).fetchnumpy()
         numbers, parts = np.asarray(found["document"]), np.asarray(found["part"])
         return self._visible.listed.identity_scores(numbers, parts, docs)
+
+    def _postings_of(self, terms: Collection[int]) -> QueryPostings | None:
+        """Return what the index has of terms, read once for all steps of a search; None if SQL has to rank."""
+        if self._visible.postings > MOST_POSTINGS:
+            return None
+        if self._read is None or not self._read.has(terms):
+            self._read = read_query_postings(self._connection, terms)
+        return self._read
+
+    @property
+    def _copies(self) -> npt.NDArray[np.int64] | None:
+        """Number of visible documents of each revision; None if every posting belongs to exactly one of them."""
+        return None if self._visible.whole else self._visible.copies
 
     @property
     def _restriction(self) -> str | None:

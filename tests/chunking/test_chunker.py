@@ -245,6 +245,19 @@ def test_each_chunk_knows_the_headings_that_it_stands_under() -> None:
     assert paths == [("A",), ("A", "B", "C"), ("A", "D"), ("E",)]
 
 
+@pytest.mark.parametrize(
+    ("before", "path"),
+    [("Alder Freight", ("A", "C")), ("A longer rest of the section before, of several words.", ("A", "B"))],
+    ids=["line", "rest"],
+)
+def test_a_line_before_a_heading_is_of_the_section_that_follows(before: str, path: tuple[str, ...]) -> None:
+    """Pages of statements begin with the name of the company, and that of the statement follows."""
+    made = build((1, "A"), (2, "B"), SENTENCES[:280], before, (2, "C"), SENTENCES[:200])
+    last = chunk(made, size=300, overlap=0)[-1]
+    assert made.text[last.start :].startswith(before)
+    assert last.headings == path
+
+
 def test_a_short_rest_of_a_text_goes_with_the_section_that_follows() -> None:
     made = build("A word before.", (1, "A"), "Text of the section.")
     assert len(chunk(made, size=300, overlap=0)) == 1

@@ -200,6 +200,10 @@ def test_column_names_spread_over_many_lines_are_left_out() -> None:
             "Balance//(In millions)//May 26,/2019 May 27,//2018 ASSETS",
             "Balance | (In millions) | May 26, | 2019 May 27, | 2018 ASSETS",
         ),
+        (
+            "Balance//(In millions)//May 26,/2019 May 27,//2018 ASSETS Current assets:",
+            "Balance | (In millions) | May 26, | 2019 May 27, | 2018",
+        ),
         ("Year Ended/2018 2017/(in thousands)//Revenue:", "Year Ended | 2018 2017 | (in thousands)"),
         (
             "The table below shows the duties and the provisions that were made for them, and what became of each in"
@@ -211,7 +215,17 @@ def test_column_names_spread_over_many_lines_are_left_out() -> None:
             "In Millions, Except Shares 2022 2021",
         ),
     ],
-    ids=["words", "fragments", "restated", "loose-values", "dates", "unit-below", "sentence", "joined"],
+    ids=[
+        "words",
+        "fragments",
+        "restated",
+        "loose-values",
+        "dates",
+        "group-after-year",
+        "unit-below",
+        "sentence",
+        "joined",
+    ],
 )
 def test_heads_whose_parts_stand_on_lines_of_their_own_are_whole(above: str, head: str) -> None:
     """Pages of filings show column names word by word, units below the years, and values apart from their row."""

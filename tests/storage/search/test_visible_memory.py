@@ -1,6 +1,7 @@
 """Searches in memory find what searches of the file find: SQL is the reference."""
 
 import threading
+from contextlib import closing
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -33,6 +34,11 @@ def crowd(tmp_path_factory):
             crowd.shelf.remove(path)
     crowd.shelf.publish({f"other-{n}.md": ["oaka elmb"] for n in range(8)}, embedder="other@2", namespace="hr")
     return crowd
+
+
+@pytest.fixture(autouse=True)
+def _sql_ranks(monkeypatch):
+    monkeypatch.setattr(visible_index, "MOST_POSTINGS", -1)
 
 
 def opened(shelf):
@@ -108,6 +114,29 @@ def test_callers_with_filters_find_what_they_find_by_sql(crowd):
     crowd.random.seed(1)
     index = opened(crowd.shelf)
     assert compare(crowd, index, VectorMemories().of(index), SCOPES) > 500
+    index.close()
+
+
+def test_postings_that_are_read_at_once_rank_as_sql_ranks_them(crowd, monkeypatch):
+    """Of a small index, one statement reads what several would rank, for callers who see all of it or a part."""
+    read, reader = [], visible_index.read_query_postings
+    monkeypatch.setattr(visible_index, "read_query_postings", lambda *asked: read.append(asked) or reader(*asked))
+    crowd.random.seed(5)
+    index, shown = opened(crowd.shelf), 0
+    for number in range(SCOPES):
+        filters = Filters(caller=crowd.caller(), **crowd.filters()[0]) if number else Filters()
+        (query, vector), (context, _) = crowd.query(), crowd.query()
+        answers = []
+        for most in (-1, 1_000_000):
+            monkeypatch.setattr(visible_index, "MOST_POSTINGS", most)
+            with closing(index.session()) as session:
+                searcher = Searcher(session, filters, crowd.shelf.settings)
+                hits = searcher.search(query, {EMBEDDER: vector}, "hybrid", 40, context=context)
+                answers.append((hits, explained(searcher)))
+        assert answers[0] == answers[1]
+        shown += len(answers[0][0])
+    assert shown > 300
+    assert 0 < len(read) <= SCOPES
     index.close()
 
 
