@@ -64,8 +64,13 @@ def _questions(options: argparse.Namespace, folder: Path) -> tuple[Path, list[Qu
         source = folder / "reports"
         source.mkdir(exist_ok=True)
         return source, write_reports(source, long_tables=options.long_tables)
+    return filings, questions_of(filings)
+
+
+def questions_of(filings: Path) -> list[Question]:
+    """Return the questions of FinanceBench about a folder of filings."""
     asked = [json.loads(line) for line in (filings / "questions.jsonl").read_text("utf-8").splitlines()]
-    return filings, [
+    return [
         Question(
             each["question"],
             f"{each['doc_name']}.pdf",

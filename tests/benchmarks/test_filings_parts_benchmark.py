@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks import filings_parts
@@ -34,3 +36,15 @@ def test_reports_without_identities_are_found_less_often(tmp_path):
         for part in ("as shipped", "no identities of documents")
     ]
     assert found[0] > found[1]
+
+
+@pytest.mark.slow
+def test_a_collection_without_divided_words_does_not_find_the_year_within_one(tmp_path):
+    (tmp_path / "qrels").mkdir()
+    corpus = [{"_id": "year", "title": "", "text": "Sales of FY2017."}, {"_id": "other", "title": "", "text": "Oaks."}]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(each) + "\n" for each in corpus), "utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "2017"}\n', "utf-8")
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tyear\t1\n", "utf-8")
+    parts = filings_parts.of_collection(tmp_path)
+    assert {part for part, modes in parts.items() if modes["text"] == 0} == {"letters and digits not divided"}
+    assert parts["as shipped"]["text"] == 1
