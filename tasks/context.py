@@ -71,7 +71,7 @@ class RunContext:
     text_lanes: dict[str, TextLane] = field(default_factory=dict)
     """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
     known: KnownTables = field(init=False)
-    """what the search index knows of the tables"""
+    """content of the tables that the search index knows"""
     _stored: Stored | None = None
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """vectors by id of the model"""

@@ -1,4 +1,4 @@
-"""What the search index knows of the tables: a refresh asks it instead of opening every shard that exists.
+"""Tables as the search index knows them: a refresh asks it instead of opening every shard that exists.
 
 The index of the version that a run starts from holds the current rows of `documents`. Where there is none, or it cannot
 be read, the shards are.
@@ -69,8 +69,13 @@ class IndexedRows(CurrentRows):
     def _newest(self, columns: str, told: str, wanted: str | None = None) -> str:
         return f"SELECT {columns} FROM ({self._scan}) WHERE {told} AND {wanted or self._wanted}"
 
-    def _all(self, connection: Connection, columns: str) -> Iterator[str]:  # noqa: ARG002 - of shards only
-        yield self._newest(columns, self._told)
+    def _all(
+        self,
+        connection: Connection,  # noqa: ARG002 - of shards only
+        columns: str,
+        told: str | None = None,
+    ) -> Iterator[str]:
+        yield self._newest(columns, told or self._told)
 
     @contextmanager
     def _connected(self, *, check: bool = True) -> Iterator[Connection]:

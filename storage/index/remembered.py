@@ -1,4 +1,4 @@
-"""What an index remembers of the tables beside what searches need, so that a refresh reads no old shard again.
+"""Notes of an index on the tables, beside what searches need, so that a refresh reads no old shard again.
 
 The state of each shard of `documents` when it was compared with its checksum, and which shards of `chunks` hold a text.
 Both only save reading: shards that an index does not remember are read.
