@@ -1,4 +1,4 @@
-"""Cost of a plan over very many documents: time and memory if all are new, none changed, ten changed, or one is named.
+"""Cost of a plan over very many documents: time and memory if all or none are new, some changed, or settings did.
 
 python -m benchmarks.plans [--documents 100000 1000000] [--steps unchanged]
 
@@ -39,7 +39,7 @@ from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.plan import plan_refresh
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "numpy")
-STEPS = ("new", "unchanged", "ten changed", "one named", "listing")
+STEPS = ("new", "unchanged", "ten changed", "one named", "settings changed", "listing")
 _AT_A_TIME = 1_000_000
 """rows per publish"""
 _GROUP = 8192
@@ -148,7 +148,8 @@ def plan(step: str, documents: int, folder: Path) -> dict[str, Any]:
     source = Generated(documents, 10 if step == "ten changed" else 0)
     named = frozenset((listed(documents // 2).path,)) if step == "one named" else frozenset[str]()
     scope = replace(_SCOPE, paths=named)
-    models = {"default": Model("m@1", _PRINTS, _free)}
+    prints = replace(_PRINTS, chunking="c2") if step == "settings changed" else _PRINTS
+    models = {"default": Model("m@1", prints, _free)}
     started = time.perf_counter()
     before = time.process_time()
     if step == "listing":

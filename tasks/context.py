@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from parquetry import freed_memory
-from parquetry.embed.base import Accountable, Embedder, Gate, Limitable, no_gate
+from parquetry.embed.base import Embedder, Gate, Limitable, no_gate
 from parquetry.llm.spending import Ledger
 from parquetry.planning.rows import RunStamp
 from parquetry.planning.slowest import SlowestItems
@@ -102,7 +102,7 @@ class RunContext:
             if model.id not in self._vectors:
                 stored = Stored() if stored is None else stored
                 lane = self.text_lanes.get(model.id)
-                self._vectors[model.id] = RunVectors(stored, self._limited(accounted(model.open(), self.ledger)), lane)
+                self._vectors[model.id] = RunVectors(stored, self._limited(model.open()), lane)
             return self._vectors[model.id]
 
     def _limited(self, embedder: Embedder) -> Embedder:
@@ -143,8 +143,3 @@ class RunContext:
         with self._lock:
             if self._stored is not None:
                 self._stored.close()
-
-
-def accounted(embedder: Embedder, ledger: Ledger) -> Embedder:
-    """Return the embedder with its requests recorded in a ledger, if they cost money."""
-    return embedder.accounted_by(ledger) if isinstance(embedder, Accountable) else embedder

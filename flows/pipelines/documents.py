@@ -18,7 +18,7 @@ from parquetry.planning.batches import Batch, into_batches
 from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
 from parquetry.planning.outage import needs_of, outages
-from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
+from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid, written_off
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import PublishedSource, Scope, has_sources, scopes_of
@@ -31,19 +31,19 @@ from parquetry.storage.lake.migrations import brought_up
 from parquetry.tasks.batches.waiting import costs_of, notes, problems, suspension
 from parquetry.tasks.budget import check_prices
 from parquetry.tasks.documents.awaited import awaited_of, lanes_of, open_text_lanes, rounds
-from parquetry.tasks.documents.batch import BatchReport, document_batches
+from parquetry.tasks.documents.batch import BatchReport, document_batches, held_of
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
-from parquetry.tasks.documents.remote import remote_batches
+from parquetry.tasks.documents.remote import BatchOrders
 from parquetry.tasks.documents.row_changes import rows_of_changes
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
-from parquetry.tasks.engine.base import Engine
+from parquetry.tasks.engine.base import BatchHandler, Engine
 from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import start_ahead
 from parquetry.waiting import Teller
@@ -255,18 +255,27 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
     def _reports(
         self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine
     ) -> Iterator[BatchReport]:
-        """Process batches, those of documents that waited for vectors again; yield the reports."""
+        """Process batches, some documents again: those that waited for vectors, or for reserved parts of the budget."""
         run = self.run
         if self._request.kind == "refresh":
             open_text_lanes(run, plan.estimate)
-        handler = replace(document_batches(run), remote=remote_batches(run))
-        for some in rounds(run, batches, collected.reports):
-            by_number = {batch.number: batch for batch in some}
-            for report in engine.batches(some, handler):
-                # Documents of a failed batch, or beyond the budget, may not have been read at all.
-                for change in by_number[report.batch].changes:
-                    run.reading.read(change)
-                yield report
+        handler = document_batches(run)
+        with BatchOrders(run) as orders:
+            for some in rounds(run, batches, collected.reports):
+                yield from self._round(some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
+            again = orders.held_again(batches, collected.reports)
+            if again:
+                yield from self._round(again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
+
+    def _round(
+        self, batches: Sequence[Batch], engine: Engine, handler: BatchHandler[Batch, BatchReport]
+    ) -> Iterator[BatchReport]:
+        by_number = {batch.number: batch for batch in batches}
+        for report in engine.batches(batches, handler):
+            # Documents of a failed batch, or beyond the budget, may not have been read at all.
+            for change in by_number[report.batch].changes:
+                self.run.reading.read(change)
+            yield report
 
     def _open_ahead(self, namespaces: Collection[str]) -> None:
         """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
@@ -289,8 +298,8 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
     ) -> RunReport:
         run, (version, published) = self.run, outcome
         stages: Counter[str] = Counter()
-        held = sum(report.held for report in work.reports)
-        out_of_budget = (held_back(held, run.ledger),) if held else ()
+        held = held_of(work.reports, work.rows)
+        out_of_budget = (held_back(len(held), run.ledger),) if held else ()
         lanes = lanes_of(run)
         awaited = awaited_of(work.reports) - {(row.namespace, row.document_id) for row in work.rows}
         lost = {key: each for report in work.reports for key, each in report.lost.items()}
@@ -309,6 +318,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
             warnings=(
                 *plan.warnings,
                 *run.retries.notes,
+                *written_off(run.ledger),
                 *(f"{note.uri}: {note.text}" for report in work.reports for note in report.notes),
             ),
             refused=(*plan.refused, *out_of_budget),

@@ -46,7 +46,10 @@ class Ledger:
         self._pending = 0
         """number of calls in progress"""
         self._committed = 0.0
-        """US dollars reserved for batches that a service answers later"""
+        """US dollars reserved for batches that a service answers later, and for allowances of other processes"""
+        self._written_off = 0.0
+        """US dollars of that whose usage nobody will report"""
+        self._least_refused: float | None = None
         self._earlier = 0.0
         """US dollars of the usage that earlier runs had reserved in their budgets"""
         self._warnings: dict[str, None] = {}
@@ -64,6 +67,24 @@ class Ledger:
     @property
     def cost_usd(self) -> float:
         return sum((used.cost_usd for used in self.usage.values()), 0.0)
+
+    @property
+    def free_usd(self) -> float | None:
+        """US dollars of the budget that are neither spent nor reserved; None without a budget."""
+        with self._lock:
+            return self._free()
+
+    @property
+    def least_refused_usd(self) -> float | None:
+        """Expected cost in US dollars of the cheapest refused call; None if none was refused."""
+        with self._lock:
+            return self._least_refused
+
+    @property
+    def written_off_usd(self) -> float:
+        """US dollars reserved for calls whose usage nobody will report; they count as spent in the budget alone."""
+        with self._lock:
+            return self._written_off
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -120,6 +141,27 @@ class Ledger:
             self._committed = max(0.0, self._committed - expected_usd)
             self._settled.notify_all()
 
+    def allot(self, parts: int, least_usd: float = 0.0) -> float:
+        """Reserve a part of what is free for another process, to be given back by `release` or `write_off`.
+
+        Args:
+            parts: number of equal parts that what is free is divided into.
+            least_usd: US dollars below which the part is of no use; more than that is reserved if it is free.
+
+        Returns:
+            US dollars; never more than is free.
+        """
+        with self._lock:
+            free = self._free() or 0.0
+            part = max(free / parts, min(free, least_usd))
+            self._committed += part
+            return part
+
+    def write_off(self, reserved_usd: float) -> None:
+        """Keep a reservation for good, because what was spent of it is unknown."""
+        with self._lock:
+            self._written_off += reserved_usd
+
     def collect(self, purpose: Purpose, used: Usage, *, reserved_earlier: bool) -> None:
         """Record the usage of requests that were answered later.
 
@@ -134,6 +176,8 @@ class Ledger:
 
     def _check(self, expected_usd: float) -> None:
         if self._passes(expected_usd):
+            refused = self._least_refused
+            self._least_refused = expected_usd if refused is None else min(refused, expected_usd)
             raise BudgetReached(
                 f"the budget of {self.budget_usd:g} US dollars does not allow the next call of a service "
                 f"({self._spent:.6f} spent, {self._expected + self._committed + expected_usd:.6f} expected); raise "
@@ -144,6 +188,11 @@ class Ledger:
     def _spent(self) -> float:
         """US dollars spent of this budget."""
         return sum((used.cost_usd for used in self._usage.values()), 0.0) - self._earlier
+
+    def _free(self) -> float | None:
+        if self.budget_usd is None:
+            return None
+        return max(0.0, self.budget_usd - self._spent - self._expected - self._committed)
 
     def _passes(self, expected_usd: float, *, alone: bool = False) -> bool:
         """Return True if a call would exceed the budget; `alone` ignores calls in progress."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +96,25 @@ def into_batches(
     ]
     batches.sort(key=lambda each: -each[0])
     return tuple(Batch(number, picked(source, places), host) for number, (_, host, places) in enumerate(batches))
+
+
+def batches_with(
+    batches: Iterable[Batch], documents: Collection[tuple[str, str]], first: int, *, in_turn: bool = False
+) -> list[Batch]:
+    """Return the batches with some of their documents alone.
+
+    Args:
+        batches: batches of a run.
+        documents: namespaces and document ids.
+        first: number of the first batch.
+        in_turn: True to forget the hosts, for batches that are processed one after the other.
+    """
+    kept = (
+        (batch, changes)
+        for batch in batches
+        if (changes := tuple(each for each in batch.changes if (each.namespace, each.document_id) in documents))
+    )
+    return [Batch(first + place, changes, "" if in_turn else batch.host) for place, (batch, changes) in enumerate(kept)]
 
 
 def _size(change: Change) -> int:

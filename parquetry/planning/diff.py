@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,6 +12,7 @@ from parquetry import ids
 from parquetry.model import BrokenOff, ChunkSize, DocumentRow, Item, LeftOut, Listing, Unlisted
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
+from parquetry.planning.known_rows import KnownRows
 from parquetry.planning.outline import DocumentOutline
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import covers
@@ -100,7 +100,7 @@ class Reindex:
 
 def plan_source(
     listing: Listing,
-    current: Iterable[DocumentRow],
+    current: Sequence[DocumentRow],
     fingerprints: Fingerprints,
     hash_of: Callable[[str], str | None],
     settings: RefreshSettings,
@@ -118,7 +118,7 @@ def plan_source(
     Args:
         listing: items of the source, complete or not.
         current: current rows of the listing's source, except those counted in `listing.unchanged`; rows of other
-            sources are used only for their content.
+            sources are used only for their content. They may be in a file.
         fingerprints: fingerprints of the present settings.
         hash_of: path -> content hash, or None if reading it now costs too much; called only when it can save work.
         settings: limits of the guard.
@@ -140,7 +140,7 @@ class _Planner:
     def __init__(
         self,
         listing: Listing,
-        current: Iterable[DocumentRow],
+        current: Sequence[DocumentRow],
         elsewhere: Iterable[DocumentRow],
         fingerprints: Fingerprints,
         hash_of: Callable[[str], str | None],
@@ -157,19 +157,19 @@ class _Planner:
         self.fingerprints = fingerprints
         self.hash_of = hash_of
         self.force = force
-        rows = list(current)
-        ours = (row for row in rows if row.source == listing.source and covers(row.path, listing.prefix, listing.paths))
-        self.known = {row.path: row for row in ours}
-        owners = {path: owner for path in self.known if (owner := owner_of(path)) is not None}
-        self.handed_over = [(self.known.pop(path), owner) for path, owner in owners.items()]
-        self.by_size: dict[int, list[DocumentRow]] = defaultdict(list)
-        for row in (*rows, *elsewhere):
-            if row.status == "indexed":
-                self.by_size[row.size].append(row)
-        unlisted = dict(self.known)
-        for item in listing.items if unlisted else ():
-            unlisted.pop(item.path, None)
-        self.gone = unlisted if listing.shows_removals else {}
+        self.handed_over: list[tuple[DocumentRow, str]] = []
+
+        def is_ours(row: DocumentRow) -> bool:
+            if row.source != listing.source or not covers(row.path, listing.prefix, listing.paths):
+                return False
+            owner = owner_of(row.path)
+            if owner is not None:
+                self.handed_over.append((row, owner))
+            return owner is None
+
+        self.known = KnownRows(current, elsewhere, is_ours)
+        self.known.mark_listed(listing.items)
+        unlisted = (row.path for row in self.known.unlisted())
         self.kept = () if listing.complete or force else kept_of(listing, chain(unlisted, missing))
 
     def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
@@ -181,12 +181,13 @@ class _Planner:
     def _changes(self) -> Iterator[Change]:
         """Yield the changes of listed documents, then the removals of those that none of them took over."""
         yield from map(self._change, self.listing.items)
-        yield from map(self._removal, self.gone.values())
+        if self.listing.shows_removals:
+            yield from map(self._removal, self.known.unlisted())
 
     def _refusal(self, settings: RefreshSettings) -> str | None:
         """Return the reason to refuse the removals; None if they need no approval."""
-        listing, removed = self.listing, len(self.gone)
-        source, total = listing.source, len(self.known) + listing.unchanged
+        listing, removed = self.listing, self.known.unlisted_count if self.listing.shows_removals else 0
+        source, total = listing.source, self.known.count + listing.unchanged
         if removed and not listing.items and not listing.unchanged:
             # An empty mount, a wrong prefix or credentials without access look the same.
             return (
@@ -220,7 +221,7 @@ class _Planner:
     def _forced(self, force: Reindex) -> SourcePlan:
         def changes() -> Iterator[Change]:
             for item in self.listing.items:
-                known = self.known.get(item.path)
+                known = self.known.at(item.path)
                 if known is not None and force.selects(known):
                     effort = force.effort if known.revision else "extract"
                     yield self._make("changed", effort, "reindex asked for", item, known)
@@ -228,7 +229,7 @@ class _Planner:
         return self._planned(changes())
 
     def _change(self, item: Item) -> Change:
-        known = self.known.get(item.path)
+        known = self.known.at(item.path)
         if known is None:
             return self._new(item)
         same_token = known.etag == item.etag
@@ -249,20 +250,23 @@ class _Planner:
         return replace(same, effort="row", reason="touched, same content") if touched else same
 
     def _new(self, item: Item) -> Change:
-        candidates = self.by_size.get(item.size)
-        content_hash = self.hash_of(item.path) if candidates and item.size else None
-        same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row, item)]
+        content_hash = self.hash_of(item.path) if item.size and self.known.has_size(item.size) else None
+        twins = self.known.with_content(content_hash, item.size) if content_hash else ()
+        same = sorted((row for row in twins if _alike(row, item)), key=lambda row: (row.source, row.path))
         if not same:
             return self._make("added", "extract", "new", item, None)
-        same.sort(key=lambda row: (row.source, row.path))
-        gone = next((row for row in same if row.path in self.gone and row.source == self.listing.source), None)
+        gone = next((row for row in same if self._is_gone(row)), None)
         origin = gone or same[0]
         if gone is not None:
-            del self.gone[gone.path]
+            self.known.take(gone.path)
         effort, reason = stale(origin, self.fingerprints, item.chunk_size)
         action: Action = "moved" if gone is not None else "added"
         reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
         return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
+
+    def _is_gone(self, row: DocumentRow) -> bool:
+        ours = self.listing.shows_removals and row.source == self.listing.source
+        return ours and self.known.is_unlisted(row.path)
 
     def _handed_in(self, item: Item, known: DocumentRow) -> Change:
         """Compare an upload, whose change token tells what of it changed."""

@@ -289,9 +289,20 @@ def with_all_paid(work: Work, ledger: Ledger) -> Work:
 def held_back(documents: int, ledger: Ledger) -> str:
     """Format the line on documents that the budget held back."""
     waiting = f"{counted(documents, 'document')} stay as before"
+    lost = f", up to {dollars(ledger.written_off_usd)} more by lost workers" if ledger.written_off_usd else ""
     return (
-        f"the budget of ${ledger.budget_usd or 0:g} ({ledger.key}) is reached, {dollars(ledger.cost_usd)} spent: "
+        f"the budget of ${ledger.budget_usd or 0:g} ({ledger.key}) is reached, {dollars(ledger.cost_usd)} spent{lost}: "
         f"{waiting}. What was paid for is kept; raise the budget and run again"
+    )
+
+
+def written_off(ledger: Ledger) -> tuple[str, ...]:
+    """Format the warning about what workers may have spent whose reports never came, if there is any."""
+    if not ledger.written_off_usd:
+        return ()
+    return (
+        f"workers were lost at work: up to {dollars(ledger.written_off_usd)} that they may have spent is in no report, "
+        "and counts as spent in the budget of this run",
     )
 
 

@@ -300,3 +300,16 @@ def _draft(change: Change, stamp: RunStamp) -> DocumentRow:
 def new_revision(change: Change, stamp: RunStamp) -> int:
     """Return the revision that this run writes for a document."""
     return ids.revision(change.document_id, stamp.run_id)
+
+
+def unfinished_revision(change: Change, stamp: RunStamp, batch: int) -> int:
+    """Return the revision of chunks that are kept for their vectors alone, because others of their document have none.
+
+    Another batch of the run may finish the document, under the revision of the run.
+
+    Args:
+        change: change of the document.
+        stamp: the run.
+        batch: number of the batch that writes the chunks.
+    """
+    return ids.revision(change.document_id, f"{stamp.run_id}\x00{batch}")

@@ -51,7 +51,7 @@ BATCHES = "batches"
 """name of the folder with the record of batches at services"""
 
 ORDERS = "orders"
-"""name of the folder of orders for workers of a work pool"""
+"""name of the folder of orders for workers"""
 
 INDEX = "index"
 """name of the folder of the search index"""
@@ -115,11 +115,11 @@ class Layout:
 
     @property
     def orders(self) -> str:
-        """Folder of orders for workers of a work pool."""
+        """Folder of orders for workers of a work pool, and of marks of allowances."""
         return posixpath.join(self.root, ORDERS)
 
     def order(self, name: str) -> str:
-        """Path of an order, or of its answer."""
+        """Path of an order, of its answer, or of a mark of an allowance."""
         return posixpath.join(self.orders, f"{name}.json")
 
     @property

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ WHERE NOT removed AND {{wanted}}"""
 """current ones among the documents that have a single row: no group of all of them is made in memory"""
 _HISTORY = "WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told}) "
 _AMONG_SEVERAL = f"{{told}} AND {_KEY} IN (SELECT key FROM {_SEVERAL})"
+_IS_NAMED = "document_id IN (SELECT value FROM chosen)"
 _SUFFIX = r"lower(regexp_extract(path, '[^/](\.[^/.]+)$', 1))"
 """SQL of the extension of a path, as `PurePosixPath` finds it"""
 
@@ -149,8 +151,28 @@ class CurrentRows:
 
     def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
         """Return the rows of the given documents, ordered by namespace, source and path."""
-        told = f"{self._told} AND document_id IN (SELECT value FROM chosen)"
-        return self._looked_up(document_ids, told, self._wanted)
+        return self._looked_up(document_ids, f"{self._told} AND {_IS_NAMED}", self._wanted)
+
+    def each_named(self, document_ids: Iterable[str]) -> Iterator[DocumentRow]:
+        """Yield the rows of the given documents in arbitrary order, a few in memory at a time.
+
+        Args:
+            document_ids: consumed before the first row is read.
+        """
+        chosen = _chosen(document_ids)
+        if not chosen.num_rows or not self._files:
+            return
+        with self._connected() as connection:
+            connection.execute("SET threads = 1")
+            # Of two tables that look equally large, DuckDB would keep the one with whole rows in memory to join them.
+            connection.execute("SET disabled_optimizers = 'build_side_probe_side'")
+            connection.register("chosen", chosen)
+            told, made = f"{self._told} AND {_IS_NAMED}", schema.DocumentRows()
+            # Which documents have several rows is not looked for among all of them on account of a few.
+            all_known = self._several is not None
+            for statement in self._all(connection, "*", told) if all_known else (self._newest("*", told),):
+                for values in each_row(connection, statement):
+                    yield made.row(values)
 
     def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
         """Return the rows with one of the given content hashes, ordered by namespace, source and path."""
@@ -175,16 +197,17 @@ class CurrentRows:
         history = _HISTORY.format(history=self._scan, told=told)
         return history + _CURRENT.format(columns=columns, wanted=wanted or self._wanted)
 
-    def _all(self, connection: Connection, columns: str) -> Iterator[str]:
-        """Yield statements that return all current rows between them."""
+    def _all(self, connection: Connection, columns: str, told: str | None = None) -> Iterator[str]:
+        """Yield statements that return all current rows between them, or those that `told` is true of."""
         if not self._files:
             return
+        told = told or self._told
         if self._several is None:
             self._several = pa.table({"key": self._keys_of_several(connection)})
         connection.register(_SEVERAL, self._several)
-        yield _HISTORY.format(history=self._scan, told=self._told) + _ONCE.format(columns=columns, wanted=self._wanted)
+        yield _HISTORY.format(history=self._scan, told=told) + _ONCE.format(columns=columns, wanted=self._wanted)
         if self._several.num_rows:
-            yield self._newest(columns, _AMONG_SEVERAL.format(told=self._told))
+            yield self._newest(columns, _AMONG_SEVERAL.format(told=told))
 
     def _keys_of_several(self, connection: Connection) -> npt.NDArray[np.uint64]:
         """Return the hashes of documents that have several rows: eight bytes of memory for each row of the table."""
@@ -258,7 +281,11 @@ def _batches(connection: Connection, statement: str) -> Iterator[pa.RecordBatch]
 
 
 def _chosen(values: Iterable[str]) -> pa.Table:
-    return pa.table({"value": pa.array(sorted(set(values)), pa.string())})
+    left = iter(values)
+    parts = []
+    while len(part := pa.array(islice(left, _BATCH), pa.string())):
+        parts.append(part)
+    return pa.table({"value": pa.chunked_array(parts, pa.string())})
 
 
 def _among(column: str, values: Iterable[str]) -> str:

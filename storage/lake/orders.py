@@ -41,7 +41,7 @@ class Orders:
 
     def place(self, content: str) -> str:
         """Store an order, and return its name."""
-        name = f"{datetime.now(UTC):{_STAMP}}-{secrets.token_hex(8)}"
+        name = new_name()
         self._write(name, content)
         return name
 
@@ -92,6 +92,11 @@ class Orders:
         if len(content) > _LARGEST:
             raise TransientError("too-large", f"order {name} has more than {_LARGEST} bytes")
         return content.decode()
+
+
+def new_name() -> str:
+    """Return a new name of an order, by which what was abandoned is found."""
+    return f"{datetime.now(UTC):{_STAMP}}-{secrets.token_hex(8)}"
 
 
 def _answered(name: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from parquetry.embed.base import Batchable, Embedder
 from parquetry.embed.registry import calls_service
-from parquetry.planning.batches import Batch
+from parquetry.planning.batches import Batch, batches_with
 from parquetry.planning.estimate import Estimate
 from parquetry.planning.outage import Key
 from parquetry.storage.lake.batches import BatchRecords
@@ -79,19 +78,9 @@ def rounds(run: DocumentRun, batches: Sequence[Batch], reports: Sequence[BatchRe
         done = len(reports)
         if not awaited or not patience.until_they_end(lanes_of(run)):
             return
-        batches = _only(batches, awaited, first)
+        batches = batches_with(batches, awaited, first)
 
 
 def awaited_of(reports: Sequence[BatchReport]) -> frozenset[Key]:
     """Return the documents that wait for batches."""
     return frozenset(key for report in reports for key in report.awaited)
-
-
-def _only(batches: Sequence[Batch], awaited: frozenset[Key], first: int) -> Sequence[Batch]:
-    """Return the batches with these documents alone, numbered from `first` on."""
-    kept = [
-        replace(batch, changes=changes)
-        for batch in batches
-        if (changes := tuple(each for each in batch.changes if (each.namespace, each.document_id) in awaited))
-    ]
-    return [replace(batch, number=first + place) for place, batch in enumerate(kept)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,7 +17,14 @@ from parquetry.planning.batches import Batch
 from parquetry.planning.costs import Cost, shared, summed, total_usd
 from parquetry.planning.outage import Key, Lost, Service, lost_to
 from parquetry.planning.report import Work
-from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
+from parquetry.planning.rows import (
+    Processed,
+    new_revision,
+    origin_removed,
+    processed_row,
+    refused_row,
+    unfinished_revision,
+)
 from parquetry.storage.lake.shards import (
     RevisionChunks,
     Shard,
@@ -54,8 +61,8 @@ class BatchReport:
     """seconds by stage, including waiting"""
     lost: Mapping[Key, Lost] = field(default_factory=dict)
     """documents not processed because a service failed"""
-    held: int = 0
-    """number of documents left unchanged because the budget is reached"""
+    held: frozenset[Key] = frozenset()
+    """documents left unchanged because the budget is reached"""
     costs: tuple[Cost, ...] = ()
     """costs by source and purpose"""
     awaited: frozenset[Key] = frozenset()
@@ -95,17 +102,19 @@ def _processed(batch: Batch, run: DocumentRun) -> BatchReport:
     model = run.models[batch.changes[0].namespace]
     run.check_served(model)
     if not run.affords(model):
-        return BatchReport(batch.number, (), (), Work(), (), {}, held=len(batch.changes))
+        held = frozenset((change.namespace, change.document_id) for change in batch.changes)
+        return BatchReport(batch.number, (), (), Work(), (), {}, held=held)
     documents = read_documents(batch.changes, run, stats)
     good = [document for document in documents if document.prepared is not None]
     revisions = [_revision(document, run) for document in good]
     with run.slots:
         with stats.stage("embed"):
             try:
-                embedded = _embed(good, revisions, model, run, stats)
+                embedded = _embed(batch, good, revisions, model, run, stats)
             except ServiceRefused as error:
                 run.turned_away(model, error)
                 raise
+        stats.notes = _without_unfinished(stats.notes, documents, run)
         with stats.stage("store"):
             shards, rows = _store(batch, good, embedded, model, run)
             if stats.notes:
@@ -127,7 +136,7 @@ def _processed(batch: Batch, run: DocumentRun) -> BatchReport:
         description_tokens=sum(cost.tokens for cost in stats.descriptions),
         cost_usd=total_usd(costs),
     )
-    held = sum(document.held is not None and not document.is_awaited for document in documents)
+    held = frozenset(_key(document) for document in documents if document.held and not document.is_awaited)
     awaited = frozenset(_key(document) for document in documents if document.is_awaited)
     notes, lost = tuple(stats.notes), _lost(documents)
     return BatchReport(batch.number, tuple(rows), shards, work, notes, stats.seconds, lost, held, costs, awaited)
@@ -147,6 +156,23 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     # No single document is known to be at fault.
     documents = [ReadDocument(change, refused=("store", verdict), lost=lost) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
+
+
+def held_of(reports: Iterable[BatchReport], rows: Iterable[DocumentRow]) -> frozenset[Key]:
+    """Return the documents that the budget held back, and that no later batch has processed.
+
+    Args:
+        reports: reports of a run.
+        rows: its rows.
+    """
+    held = frozenset(key for report in reports for key in report.held)
+    return held.difference((row.namespace, row.document_id) for row in rows) if held else held
+
+
+def _without_unfinished(notes: Sequence[Note], documents: Sequence[ReadDocument], run: DocumentRun) -> list[Note]:
+    """Return the notes on documents that this batch finishes."""
+    unfinished = {new_revision(each.change, run.stamp) for each in documents if each.held is not None}
+    return [note for note in notes if note.revision not in unfinished]
 
 
 def _lost(documents: Sequence[ReadDocument]) -> dict[Key, Lost]:
@@ -191,6 +217,7 @@ def _revision(document: ReadDocument, run: DocumentRun) -> tuple[int, list[str],
 
 
 def _embed(
+    batch: Batch,
     documents: Sequence[ReadDocument],
     revisions: Sequence[tuple[int, list[str], list[str]]],
     model: Model,
@@ -206,7 +233,7 @@ def _embed(
         if not document.is_described:
             for key in keys:
                 patient.setdefault(key, (document.change.namespace, document.change.source))
-    obtained = run.vectors_of(model).obtain(by_hash, patient)
+    obtained = run.vectors_of(model).obtain(by_hash, patient, run.ledger)
     if obtained.unpaid:
         run.out_of_budget(model)
     result: list[RevisionChunks] = []
@@ -222,14 +249,16 @@ def _embed(
         document.is_awaited = not unpaid and not obtained.awaited.isdisjoint(keys)
         if unpaid or document.is_awaited:
             document.held = unpaid[0] if unpaid else "a batch is on its way"
-            # Chunks that were paid for are stored nevertheless, so that the next run finds their vectors.
+            # Chunks that were paid for are stored nevertheless, so that their vectors are found.
+            revision = unfinished_revision(document.change, run.stamp, batch.number)
             paid = [place for place, key in enumerate(keys) if key in obtained.by_hash]
             chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
             keys = [keys[place] for place in paid]
         without = sorted({obtained.refused[key] for key in keys if key in obtained.refused})
-        stats.notes.extend(
-            Note(revision, document.uri, "embed", f"a chunk has no vector: {reason}") for reason in without
-        )
+        if document.held is None:
+            stats.notes.extend(
+                Note(revision, document.uri, "embed", f"a chunk has no vector: {reason}") for reason in without
+            )
         rows.extend(obtained.by_hash[key].vector for key in keys)
         result.append(RevisionChunks(revision, chunks, texts, [obtained.by_hash[key].tokens for key in keys], keys))
     vectors = np.array(rows, np.float32).reshape(len(rows), model.open().dimension)

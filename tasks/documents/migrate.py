@@ -210,7 +210,7 @@ def _stored(number: int, building: Sequence[_Building], model: Model, run: Migra
     """Embed what has no vector of the model yet, and register the candidates."""
     texts = {key: text for each in building for key, text in zip(each.keys, each.inputs, strict=True)}
     try:
-        obtained = run.vectors_of(model).obtain(texts)
+        obtained = run.vectors_of(model).obtain(texts, ledger=run.ledger)
     except ServiceRefused as error:
         run.turned_away(model, error)
         raise

@@ -14,25 +14,24 @@ from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
 from parquetry.embed.registry import calls_service, price_of, worst_of
 from parquetry.model import DocumentRow, Failure, Listing
-from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
+from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source
 from parquetry.planning.estimate import Estimate, Ratios, estimate, extension_of, sent_as_batches
-from parquetry.planning.fingerprint import Fingerprints
 from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.outline import DocumentOutline
 from parquetry.planning.rows import failure_of
-from parquetry.planning.unchanged import ScanPass, UnchangedIndex
+from parquetry.planning.unchanged import ScanPass
 from parquetry.planning.views import joined
 from parquetry.settings.sections import Settings
-from parquetry.sources.base import Hashing, Remembering, Source
+from parquetry.sources.base import Hashing, Source
 from parquetry.sources.local.source import is_local
-from parquetry.sources.nesting import Owners, place_in, told
+from parquetry.sources.nesting import place_in, told
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.tasks.budget import check_budget
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.rehash import hashes_of
+from parquetry.tasks.documents.published_state import PublishedState
 from parquetry.tasks.documents.run import BUDGET_KEY
 from parquetry.tasks.documents.spooled import spooled
 from parquetry.tasks.engine.retries import Retries
@@ -46,8 +45,8 @@ class RefreshPlan:
     estimate: Estimate
     empty: tuple[str, ...] = ()
     """hints for empty sources of which nothing is published: the place searched, and what to check"""
-    known: tuple[DocumentRow, ...] = ()
-    """current rows of all documents that need work"""
+    known: Sequence[DocumentRow] = ()
+    """current rows of all documents that need work; many are in a file"""
 
     @property
     def changes(self) -> Sequence[Change]:
@@ -92,7 +91,7 @@ def plan_refresh(
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
-    Only rows of documents that need work, or that the source asks for, are held in memory; many items wait in a file.
+    Rows of documents that need work, listed items and changes wait in files if they are many.
 
     Args:
         settings: limits and chunk sizes.
@@ -102,25 +101,26 @@ def plan_refresh(
         allow_removals: True to allow any number of removals.
         force: documents to process again, regardless of their hashes.
         retries: retries of the run; None outside a run.
-        rehash: fetcher used to compare the bytes of every published document; None to rely on change tokens.
+        rehash: fetcher used to compare the bytes of every published document; None for change tokens alone.
         foreseen: receives the namespaces of documents that may have to be read, as soon as everything is listed.
 
     Raises:
         SettingsError: the place of a source does not exist.
     """
-    states = [_SourceState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes]
+    states = [
+        PublishedState(each, source, models[each.namespace].fingerprints, force, rehash) for each, source in scopes
+    ]
     paths = _named_paths(states)
     ratios, sizes = _survey(states, current, paths)
     passes, listings = _listed(states, scopes, retries or Retries(settings.refresh.attempts, time.sleep), foreseen)
     _take_rows(states, passes, listings, current, paths)
     for state, listing in zip(states, listings, strict=True):
-        state.hash_new(listing, sizes[listing.namespace])
-        state.hash_known(listing)
+        state.hash_listed(listing, sizes[listing.namespace])
     twins = current.holding(each for state in states for each in state.hashes.values() if each)
     plans = [
         plan_source(
             listing,
-            state.rows,
+            state.known(),
             state.fingerprints,
             state.hash_of,
             settings.refresh,
@@ -135,11 +135,11 @@ def plan_refresh(
         for state, listing, scan_pass in zip(states, listings, passes, strict=True)
     ]
     empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
-    found = _estimated(plans, ratios, settings, as_batches=force is None)
-    return RefreshPlan(tuple(plans), found, empty, tuple(row for state in states for row in state.rows))
+    costs = _estimated(plans, ratios, settings, as_batches=force is None)
+    return RefreshPlan(tuple(plans), costs, empty, joined(state.known() for state in states))
 
 
-def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
+def _named_paths(states: Sequence[PublishedState]) -> frozenset[str] | None:
     """Return the paths of all documents concerned; None if a scope is not a list of them, or redoes others."""
     if all(state.scope.paths and not state.is_forced for state in states):
         return frozenset().union(*(state.scope.paths for state in states))
@@ -147,7 +147,7 @@ def _named_paths(states: Sequence[_SourceState]) -> frozenset[str] | None:
 
 
 def _listed(
-    states: Sequence[_SourceState],
+    states: Sequence[PublishedState],
     scopes: Sequence[tuple[Scope, Source]],
     retries: Retries,
     foreseen: Callable[[Collection[str]], None],
@@ -163,7 +163,7 @@ def _listed(
 
 
 def _take_rows(
-    states: Sequence[_SourceState],
+    states: Sequence[PublishedState],
     passes: Sequence[ScanPass],
     listings: Sequence[Listing],
     current: CurrentRows,
@@ -176,23 +176,27 @@ def _take_rows(
     ]
     if not any(needing_work):
         return
-    by_source: dict[tuple[str, str], list[tuple[_SourceState, frozenset[int]]]] = defaultdict(list)
+    by_source: dict[tuple[str, str], list[tuple[PublishedState, frozenset[int]]]] = defaultdict(list)
     for state, hashes in zip(states, needing_work, strict=True):
         by_source[state.key].append((state, hashes))
-    taken: dict[str, list[_SourceState]] = {}
-    for row in current.outlines(paths):
-        for state, hashes in by_source.get((row.namespace, row.source), ()):
-            if ids.memory_hash(row.path) in hashes and state.is_settled(row):
-                taken.setdefault(row.document_id, []).append(state)
-    _give(current.named(taken), taken)
+
+    def takers(row: DocumentOutline | DocumentRow) -> list[PublishedState]:
+        found = by_source.get((row.namespace, row.source), ())
+        path = ids.memory_hash(row.path) if found else 0
+        return [state for state, hashes in found if path in hashes and state.is_settled(row)]
+
+    _give(current, (row.document_id for row in current.outlines(paths) if takers(row)), takers)
 
 
-def _give(rows: Iterable[DocumentRow], wanted: Mapping[str, Sequence[_SourceState]]) -> None:
-    """Give rows to the sources that want them, by the ids of their documents."""
-    for row in rows:
-        for state in wanted[row.document_id]:
-            if (row.namespace, row.source) == state.key:
-                state.rows.append(row)
+def _give(
+    current: CurrentRows,
+    document_ids: Iterable[str],
+    takers: Callable[[DocumentOutline | DocumentRow], Sequence[PublishedState]],
+) -> None:
+    """Give the rows of documents to the sources that take them."""
+    for row in current.each_named(document_ids):
+        for state in takers(row):
+            state.rows.append(row)
 
 
 def _estimated(plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, *, as_batches: bool) -> Estimate:
@@ -228,12 +232,12 @@ def _sent(found: Estimate, settings: Settings) -> Estimate:
 
 
 def _survey(
-    states: Sequence[_SourceState], current: CurrentRows, paths: frozenset[str] | None
+    states: Sequence[PublishedState], current: CurrentRows, paths: frozenset[str] | None
 ) -> tuple[Ratios, Mapping[str, set[int]]]:
     """Give every source its rows; return ratios by kind of file, and sizes of published documents by namespace."""
     ratios = Ratios()
     sizes: dict[str, set[int]] = defaultdict(set)
-    by_source: dict[tuple[str, str], list[_SourceState]] = defaultdict(list)
+    by_source: dict[tuple[str, str], list[PublishedState]] = defaultdict(list)
     for state in states:
         by_source[state.key].append(state)
     hashing = {state.scope.namespace for state in states if isinstance(state.source, Hashing)}
@@ -242,111 +246,22 @@ def _survey(
         for extension, sums in amounts.by_extension.items():
             ratios.learn_sums(extension, *sums)
         sizes = amounts.sizes
-    wanted: dict[str, list[_SourceState]] = {}
-    for row in current.outlines(paths):
-        if paths is None:
-            ratios.learn(row)
-            if row.status == "indexed" and row.namespace in hashing:
-                sizes[row.namespace].add(row.size)
-        for state in by_source.get((row.namespace, row.source), ()):
-            if not state.takes(row):
-                wanted.setdefault(row.document_id, []).append(state)
-    _give(current.named(wanted), wanted)
+
+    def takers(row: DocumentOutline | DocumentRow) -> list[PublishedState]:
+        return [state for state in by_source.get((row.namespace, row.source), ()) if not state.is_settled(row)]
+
+    def wanted() -> Iterator[str]:
+        for row in current.outlines(paths):
+            if paths is None:
+                ratios.learn(row)
+                if row.status == "indexed" and row.namespace in hashing:
+                    sizes[row.namespace].add(row.size)
+            settled = [state.takes(row) for state in by_source.get((row.namespace, row.source), ())]
+            if not all(settled):
+                yield row.document_id
+
+    _give(current, wanted(), takers)
     return ratios, sizes
-
-
-class _SourceState:
-    """The published state of one source, as far as a refresh needs it."""
-
-    def __init__(
-        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Reindex | None, rehash: Fetching | None
-    ) -> None:
-        self.scope = scope
-        self.source = source
-        self.fingerprints = fingerprints
-        self.key = (scope.namespace, scope.name)
-        self.is_forced = force is not None
-        self._rehash = rehash
-        self._knows_all = self.is_forced or rehash is not None or isinstance(source, Remembering)
-        self._owners = Owners(scope.inner)
-        self.rows: list[DocumentRow] = []
-        """rows of documents that may need work"""
-        self.unchanged = UnchangedIndex()
-        """the other documents"""
-        self.hashes: dict[str, str | None] = {}
-        """content hashes of new documents by path; None for unreadable ones"""
-        self._looked_at: dict[str, str | None] = {}
-        """the same for published documents"""
-        self._up_to_date: dict[tuple[object, ...], bool] = {}
-        """kinds of rows, and whether they are stored as the present settings require"""
-
-    def takes(self, row: DocumentOutline) -> bool:
-        """Sort in a document of this source; return False if its whole row is needed."""
-        if not self.is_settled(row):
-            return False
-        if self.scope.covers(row.path):
-            self.unchanged.add(row)
-        return True
-
-    def is_settled(self, row: DocumentOutline) -> bool:
-        """Return True if a document needs nothing while the source lists it as it is published."""
-        return not self._knows_all and self._is_up_to_date(row) and self.owner_of(row.path) is None
-
-    def _is_up_to_date(self, row: DocumentOutline) -> bool:
-        state = (row.status, row.fingerprint, row.media_type, bool(row.revision))
-        if state not in self._up_to_date:
-            found = row.status == "indexed" and stale(row, self.fingerprints)[0] == "nothing"
-            self._up_to_date[state] = found
-        return self._up_to_date[state]
-
-    def owner_of(self, path: str) -> str | None:
-        """Return the inner source that a document belongs to."""
-        owner = self._owners.of(path)
-        return None if owner is None else owner.source
-
-    def missing(self, scan_pass: ScanPass, current: CurrentRows, paths: frozenset[str] | None) -> Iterator[str]:
-        """Yield paths of settled documents that were not listed; rereads rows, so only for incomplete listings."""
-        if not len(self.unchanged):
-            return
-        yield from (
-            row.path
-            for row in current.outlines(paths)
-            if (row.namespace, row.source) == self.key and scan_pass.misses(row.path)
-        )
-
-    def hash_new(self, listing: Listing, sizes: Collection[int]) -> None:
-        """Hash new documents with the size of a published one: they may have the same content."""
-        if self.is_forced or not sizes:
-            return
-        known = {row.path for row in self.rows}
-        for item in listing.items:
-            if item.size and item.size in sizes and item.path not in known:
-                self.hashes[item.path] = self.hash_of(item.path)
-
-    def remember_rows(self) -> None:
-        """Give the rows to a source that asks for them."""
-        if isinstance(self.source, Remembering):
-            # A comparison that ignores change tokens needs the bytes.
-            rows = (replace(row, etag="") for row in self.rows) if self._rehash else self.rows
-            self.source.remember({row.path: row for row in rows})
-
-    def hash_known(self, listing: Listing) -> None:
-        """Hash the published documents if a rehash is requested."""
-        if self._rehash is not None:
-            known = {row.path: row for row in self.rows}
-            self._looked_at = hashes_of(listing, known, self.source, self._rehash)
-
-    def hash_of(self, path: str) -> str | None:
-        for hashes in (self.hashes, self._looked_at):
-            if path in hashes:
-                return hashes[path]
-        if not isinstance(self.source, Hashing):
-            return None
-        try:
-            return self.source.hash(path)
-        except OSError:
-            # It is read again when it is fetched, where an error is contained.
-            return None
 
 
 def nothing_found(scope: Scope) -> str:

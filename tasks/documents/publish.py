@@ -38,14 +38,13 @@ def publish(
     """
     run.check_cancelled()
     run.lake.register(shards, run.stamp.run_id)
-    before = by_key(known)
 
     def attempt(conflict: PublishConflict | None) -> tuple[int, Collection[DocumentRow]]:
         base, wanted = run.base, rows
         if conflict is not None:
             log.info("%s; planning again what it changed", conflict)
             base, now = reread(lambda: _now(run, rows))
-            wanted = rebase(rows, before, by_key(now))
+            wanted = rebase(rows, by_key(known), by_key(now))
         return run.lake.publish(base, wanted, run.stamp.run_id), wanted
 
     return publish_with_retry(attempt, "nothing of this run was published, its vectors are kept: run it again")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 from parquetry.errors import ServiceRefused
 from parquetry.llm.spending import Ledger, Purpose
@@ -35,8 +39,9 @@ class DocumentRun(RunContext):
     _describer: Describer | None = None
     _turned_away: dict[str, ServiceRefused] = field(default_factory=dict)
     """refusals by id of the model"""
-    _unaffordable: set[str] = field(default_factory=set)
-    """ids of models whose further use exceeds the budget"""
+    _unaffordable: dict[str, float] = field(default_factory=dict)
+    """id of a model whose further use exceeds the budget -> US dollars that have to be free for it; infinite for the
+    rest of the run"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,15 +72,47 @@ class DocumentRun(RunContext):
         with self._lock:
             self._turned_away.setdefault(model.id, error)
 
-    def out_of_budget(self, model: Model) -> None:
-        """Record that the budget does not allow further embedding with a model."""
+    @contextmanager
+    def paid_by(self, ledger: Ledger) -> Iterator[Self]:
+        """Yield this run with another ledger, for one batch; all else is shared, texts that are being embedded too.
+
+        Args:
+            ledger: pays for the batch.
+        """
+        # Opened here, because what the copy opens is its own.
+        _ = self.stored
+        part = copy.copy(self)
+        part.ledger, part._describer, part._unaffordable = ledger, None, {}
+        try:
+            yield part
+        finally:
+            if part._describer is not None:
+                part._describer.close()
+
+    def out_of_budget(self, model: Model, needed_usd: float = math.inf) -> None:
+        """Record that the budget does not allow further embedding with a model.
+
+        Args:
+            model: the model.
+            needed_usd: US dollars that allow it again once they are free.
+        """
         with self._lock:
-            self._unaffordable.add(model.id)
+            self._unaffordable[model.id] = needed_usd
 
     def affords(self, model: Model) -> bool:
         """True if the budget allows further embedding with a model; if not, no document is read for it."""
+        free = self.ledger.free_usd
+        return free is None or self.needed_usd(model) <= free
+
+    def needed_usd(self, model: Model) -> float:
+        """Return the US dollars that have to be free for further embedding with a model, as far as known."""
         with self._lock:
-            return model.id not in self._unaffordable
+            return self._unaffordable.get(model.id, 0.0)
+
+    def begin_again(self) -> None:
+        """Forget what the budget did not allow while parts of it were reserved."""
+        with self._lock:
+            self._unaffordable = {key: usd for key, usd in self._unaffordable.items() if math.isfinite(usd)}
 
     def check_served(self, model: Model) -> None:
         """Raise ServiceRefused if the service of a model has rejected the account: no document is read then."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 from parquetry.tasks.anonymous_file import AnonymousFile, packed, unpacked
 
@@ -83,6 +82,46 @@ class SpooledRecords(Sequence[Record]):
             first = last
 
 
+class GrowingRecords(Generic[Record]):
+    """Records that are still being added: the first in memory, and all of them in a file from `IN_MEMORY` on.
+
+    Args:
+        what: name of the records, for the file.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._few: list[Record] = []
+        self._many: SpooledRecords[Record] | None = None
+
+    def append(self, record: Record) -> None:
+        """Add a record.
+
+        Raises:
+            OSError: the disk with temporary files is full.
+        """
+        if self._many is not None:
+            self._many.append(record)
+            return
+        self._few.append(record)
+        if len(self._few) >= IN_MEMORY:
+            self._many = SpooledRecords(self._what)
+            for each in self._few:
+                self._many.append(each)
+            self._few = []
+
+    def records(self) -> Sequence[Record]:
+        """Return the records that have been added: a tuple, or a view of the file.
+
+        Raises:
+            OSError: the disk with temporary files is full.
+        """
+        if self._many is None:
+            return tuple(self._few)
+        self._many.finish()
+        return self._many
+
+
 def spooled(records: Iterable[Record], what: str) -> Sequence[Record]:
     """Return records as a sequence: a tuple if they are few, otherwise from a file.
 
@@ -93,15 +132,7 @@ def spooled(records: Iterable[Record], what: str) -> Sequence[Record]:
     Raises:
         OSError: the disk with temporary files is full.
     """
-    left = iter(records)
-    few = tuple(islice(left, IN_MEMORY))
-    if len(few) < IN_MEMORY:
-        return few
-    kept: SpooledRecords[Record] = SpooledRecords(what)
-    for record in few:
-        kept.append(record)
-    del few
-    for record in left:
-        kept.append(record)
-    kept.finish()
-    return kept
+    spool: GrowingRecords[Record] = GrowingRecords(what)
+    for record in records:
+        spool.append(record)
+    return spool.records()

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from parquetry.embed.base import Embedder, Relievable, Vectors
+from parquetry.embed.base import Accountable, Embedder, Relievable, Vectors
 from parquetry.errors import BudgetReached, StorageError, TransientError
+from parquetry.llm.spending import Ledger
 from parquetry.storage.lake.stored import Stored, StoredVector
 from parquetry.tasks.batches.outbox import Owner
 from parquetry.tasks.batches.texts import TextLane
@@ -63,12 +64,15 @@ class RunVectors:
         self._shards = 0
         """number of shards written in this run"""
 
-    def obtain(self, inputs: Mapping[str, str], owners: Mapping[str, Owner] | None = None) -> Obtained:
+    def obtain(
+        self, inputs: Mapping[str, str], owners: Mapping[str, Owner] | None = None, ledger: Ledger | None = None
+    ) -> Obtained:
         """Return the vector of every text.
 
         Args:
             inputs: text hash -> text as sent to the embedder.
             owners: text hash -> source of its first document, for texts that may wait for a batch.
+            ledger: ledger that pays for the missing ones; None for a model that costs nothing.
 
         Raises:
             TransientError: the embedder could not be reached or rejected the request for now.
@@ -77,7 +81,7 @@ class RunVectors:
         found, claims = self._find_or_claim(inputs, owners or {})
         mine = claims.mine
         try:
-            tokens, refused, unpaid = self._compute(inputs, mine, found)
+            tokens, refused, unpaid = self._compute(inputs, mine, found, ledger)
         finally:
             self._drop(key for key, future in mine.items() if not future.done())
         for key, future in claims.theirs.items():
@@ -134,13 +138,17 @@ class RunVectors:
         return is_awaited
 
     def _compute(
-        self, inputs: Mapping[str, str], mine: Mapping[str, Future[StoredVector]], found: dict[str, StoredVector]
+        self,
+        inputs: Mapping[str, str],
+        mine: Mapping[str, Future[StoredVector]],
+        found: dict[str, StoredVector],
+        ledger: Ledger | None,
     ) -> tuple[int, dict[str, str], dict[str, str]]:
         """Return the tokens paid for, the reasons for missing vectors, and the texts that the budget did not allow."""
         if not mine:
             return 0, {}, {}
         keys = list(mine)
-        done = self._embedder.embed([inputs[key] for key in keys])
+        done = _paid_by(ledger, self._embedder).embed([inputs[key] for key in keys])
         _check(done.vectors, len(keys), self._embedder)
         for index, key in enumerate(keys):
             if index in done.unpaid:
@@ -165,6 +173,11 @@ def _awaited(future: Future[StoredVector]) -> StoredVector:
     except CancelledError as error:
         detail = "the same text was being embedded in another batch, which failed"
         raise TransientError("embedding-failed", detail) from error
+
+
+def _paid_by(ledger: Ledger | None, embedder: Embedder) -> Embedder:
+    """Return the embedder with its requests recorded in a ledger, if they cost money."""
+    return embedder if ledger is None or not isinstance(embedder, Accountable) else embedder.accounted_by(ledger)
 
 
 def _check(vectors: Vectors, count: int, embedder: Embedder) -> None:

@@ -15,7 +15,7 @@ from time import monotonic
 from parquetry.embed.base import Gate
 from parquetry.embed.registry import calls_service
 from parquetry.errors import SettingsError
-from parquetry.llm.spending import Purpose, Usage
+from parquetry.llm.spending import Ledger, Purpose, Usage
 from parquetry.planning.rows import RunStamp
 from parquetry.settings.sections import Settings, override
 from parquetry.sources.base import Source
@@ -91,7 +91,8 @@ class RunWorker:
         self.left = monotonic()
         """end of the last batch, on the monotonic clock"""
         self._seen: set[str] = set()
-        self._told: dict[Purpose, Usage] = {}
+        self._usage = Ledger()
+        """usage of batches that failed, since the last report"""
         self._lock = threading.Lock()
 
     def open(self, order: RunOrder) -> None:
@@ -127,13 +128,35 @@ class RunWorker:
                     self.run.stored.add_shard(shard)
                 self._seen.add(shard)
 
-    def take_counts(self) -> tuple[dict[Purpose, Usage], tuple[RetryCount, ...]]:
-        """Return the usage of services and the retries since the last call."""
+    @contextmanager
+    def paid_by(self, ledger: Ledger) -> Iterator[DocumentRun]:
+        """Yield the run for one batch; if it fails, its usage is reported with the next one.
+
+        Args:
+            ledger: ledger of the batch.
+        """
+        try:
+            with self.run.paid_by(ledger) as run:
+                yield run
+        except BaseException:
+            with self._lock:
+                self._count(ledger)
+            raise
+
+    def take_counts(self, ledger: Ledger) -> tuple[dict[Purpose, Usage], tuple[RetryCount, ...]]:
+        """Return the usage of a batch and of failed ones before it, and the retries since the last call.
+
+        Args:
+            ledger: ledger of the batch.
+        """
         with self._lock:
-            usage = self.run.ledger.usage
-            since = {purpose: used - self._told.get(purpose, Usage()) for purpose, used in usage.items()}
-            self._told = usage
-            return {purpose: used for purpose, used in since.items() if used != Usage()}, self.run.retries.take()
+            self._count(ledger)
+            usage, self._usage = self._usage.usage, Ledger()
+            return usage, self.run.retries.take()
+
+    def _count(self, ledger: Ledger) -> None:
+        for purpose, used in ledger.usage.items():
+            self._usage.note(purpose, used)
 
 
 _workers: dict[str, RunWorker] = {}

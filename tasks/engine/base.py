@@ -73,6 +73,8 @@ class RemoteBatches(Generic[Work, Report]):
     """processes the batch of an order in another process, and returns its report; a function of a module"""
     receive: Callable[[str], Report]
     """returns the report of a batch, and adds what it did to the counts of the run"""
+    lost: Callable[[Work], None]
+    """ends the order of a batch of which no report comes"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from prefect.tasks import Task
 from parquetry.embed.base import Gate
 from parquetry.masked_output import masked_errors
 from parquetry.settings.runner import RunSettings
-from parquetry.tasks.engine.base import BatchHandler, Cancelled, HostQueues, Report, Work
+from parquetry.tasks.engine.base import BatchHandler, Cancelled, HostQueues, RemoteBatches, Report, Work
 from parquetry.tasks.engine.gate import PrefectGate
 from parquetry.tasks.engine.remote import Workers
 from parquetry.tasks.engine.task_retries import batch_task
@@ -65,12 +65,13 @@ class PrefectEngine:
                 start(batch)
             for _ in batches:
                 batch, result = self._next(finished)
-                for each in queues.after(batch):
-                    start(each)
                 try:
                     report = result()
                 except Exception as error:  # noqa: BLE001 - the edge of a batch, after Prefect's retries
                     report = handler.failed(batch, error)
+                # Only now, because the report gives back what the batch did not spend.
+                for each in queues.after(batch):
+                    start(each)
                 yield report
                 self._stop_if_cancelled_lately()
             unfinished.pop_all()
@@ -90,7 +91,7 @@ class PrefectEngine:
                 future = local.submit(task, {"number": batch.number})
                 return future, future.result
             answer = workers.submit(batch.number, order)
-            return answer, lambda: remote.receive(workers.answer(answer))
+            return answer, lambda: _received(batch, answer, workers, remote)
 
         return submit
 
@@ -123,6 +124,15 @@ def _batch_task(batches: Sequence[Work], handler: BatchHandler[Work, Report]) ->
             return handler.process(by_number[number])
 
     return batch
+
+
+def _received(batch: Work, answer: PrefectFuture[str], workers: Workers, remote: RemoteBatches[Work, Report]) -> Report:
+    try:
+        content = workers.answer(answer)
+    except Exception:
+        remote.lost(batch)
+        raise
+    return remote.receive(content)
 
 
 def _stop_if_cancelled() -> None:

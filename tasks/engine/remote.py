@@ -53,8 +53,7 @@ class Workers:
         self._handler = handler
         self._remote = remote
         self._settings = self._shared(remote.settings, handler.concurrency)
-        if settings.task_runner == "work-pool":
-            Orders(layout_of(remote.settings.corpus.root)).delete_abandoned()
+        Orders(layout_of(remote.settings.corpus.root)).delete_abandoned()
         self._runner = runners.enter_context(_RUNNERS[settings.task_runner](settings.address, handler.concurrency))
 
     def submit(self, number: int, order: str) -> PrefectFuture[str]:

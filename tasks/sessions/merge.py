@@ -137,7 +137,7 @@ def embed(run: SessionRun, namespace: str, texts: Iterable[str]) -> dict[str, St
     for first in range(0, len(wanted), EMBED_AT_A_TIME):
         some = wanted[first : first + EMBED_AT_A_TIME]
         keys = ids.text_hashes(some)
-        obtained = vectors.obtain(dict(zip(keys, some, strict=True)))
+        obtained = vectors.obtain(dict(zip(keys, some, strict=True)), ledger=run.ledger)
         for why in obtained.unpaid.values():
             raise BudgetReached(why)
         run.embedded(obtained.tokens_paid, model)

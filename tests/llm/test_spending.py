@@ -125,6 +125,36 @@ def test_calls_at_the_same_time_reserve_what_they_will_cost():
     ledger.begin(0.3)
 
 
+def test_parts_of_a_budget_are_never_more_than_what_is_free():
+    ledger = Ledger(1.0)
+    ledger.begin(0.2)
+    assert ledger.allot(4) == pytest.approx(0.2)
+    assert ledger.allot(4, least_usd=0.5) == pytest.approx(0.5)
+    assert ledger.allot(2, least_usd=0.5) == pytest.approx(0.1), "all that is free"
+    with pytest.raises(RefusedError):
+        ledger.begin(0.01)
+    ledger.release(0.5)
+    assert ledger.free_usd == pytest.approx(0.5)
+    assert Ledger().free_usd is None
+
+
+def test_part_of_a_budget_that_is_written_off_is_reserved_for_good_and_no_cost():
+    ledger = Ledger(1.0)
+    part = ledger.allot(2)
+    ledger.write_off(part)
+    assert (ledger.free_usd, ledger.written_off_usd, ledger.cost_usd) == (0.5, 0.5, 0.0)
+
+
+def test_cheapest_refused_call_is_known():
+    """A part of a budget that is smaller would allow no call either."""
+    ledger = Ledger(0.1)
+    assert ledger.least_refused_usd is None
+    for usd in (0.4, 0.2, 0.3):
+        with pytest.raises(RefusedError):
+            ledger.begin(usd)
+    assert ledger.least_refused_usd == 0.2
+
+
 def test_a_budget_without_a_price_is_a_mistake_in_the_settings():
     """The budget would have no effect, and nothing would report it."""
     with pytest.raises(SettingsError, match="price_per_million_input_tokens"):

@@ -57,6 +57,12 @@ def embeddings(request: Request, dimension: int = 8, **changes: Any) -> Reply:
     return Reply(200, {"object": "list", "data": data, "model": request.body["model"], "usage": usage} | changes)
 
 
+def counting(request: Request) -> Reply:
+    """Report one token per byte."""
+    tokens = sum(len(text.encode()) for text in request.inputs)
+    return embeddings(request, usage={"prompt_tokens": tokens, "total_tokens": tokens})
+
+
 def refusal(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
     """Return an error in OpenAI's form; header names are written with underscores."""
     error = {"message": message, "type": code or "error", "code": code, "param": None}

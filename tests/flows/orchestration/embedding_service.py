@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
+from tests.servers.embedding_server import Answer, EmbeddingServer, Reply, Request, embeddings
 from tests.workshop import Workshop
 
 PATIENCE = 240
@@ -20,15 +20,19 @@ class Service:
         together: number of requests that is waited for.
         seconds: longest wait for them.
         then: called once they are there, before any of them is answered.
+        reply: returns the reply to a request.
     """
 
-    def __init__(self, together: int, seconds: float, then: Callable[[], object] = bool) -> None:
+    def __init__(
+        self, together: int, seconds: float, then: Callable[[], object] = bool, reply: Answer = embeddings
+    ) -> None:
         self.most = 0
         """largest number of requests in work at a time"""
         self.met = threading.Event()
         """set once that number was in work at a time"""
         self._together, self._seconds = together, seconds
         self._then = then
+        self._reply = reply
         self._now = 0
         self._lock = threading.Lock()
 
@@ -45,7 +49,7 @@ class Service:
         self.met.wait(self._seconds)
         with self._lock:
             self._now -= 1
-        return embeddings(request)
+        return self._reply(request)
 
 
 @contextmanager

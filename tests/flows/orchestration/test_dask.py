@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed")
 
+from parquetry.errors import RefusedError
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
@@ -21,9 +22,15 @@ from parquetry.planning.report import RunReport
 from parquetry.tasks.engine.gate import limit_of_embedding
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
+from tests.servers.embedding_server import EmbeddingServer, counting
 from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+PRICE = 1000.0
+"""US dollars per million tokens"""
+EACH = 89 * PRICE / 1e6
+"""US dollars for the text of a note"""
 
 
 @dataclass
@@ -32,6 +39,7 @@ class Cluster:
 
     folder: Path
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """the scheduler and the workers, of which the last is the one to kill"""
 
     def start(self, program: str, *arguments: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
@@ -42,10 +50,15 @@ class Cluster:
                 subprocess.Popen([*command, *place, *arguments], stdout=log, stderr=log, env=environment)
             )
 
+    def start_worker(self) -> None:
+        self.start("worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--death-timeout", "300")
+
     def wait(self, workers: int) -> str:
-        """Wait for the workers, and return the scheduler's address."""
+        """Wait for the workers, replace killed ones, and return the scheduler's address."""
         from distributed import Client
 
+        for _ in range(workers - sum(process.poll() is None for process in self.processes[1:])):
+            self.start_worker()
         with Client(scheduler_file=str(self.folder / "scheduler.json"), timeout=PATIENCE) as client:
             client.wait_for_workers(workers, timeout=PATIENCE)
             address: str = client.scheduler.address
@@ -58,7 +71,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
     cluster.start("scheduler", "--host", "127.0.0.1", "--port", "0")
     try:
         for _ in range(2):
-            cluster.start("worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--death-timeout", "300")
+            cluster.start_worker()
         yield cluster
     finally:
         for process in cluster.processes:
@@ -66,8 +79,8 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
             process.wait()
 
 
-def on_dask(workshop: Workshop, address: str) -> RunReport:
-    workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
+def on_dask(workshop: Workshop, address: str, **refresh: float) -> RunReport:
+    workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2, **refresh}
     workshop.sections["run"] = {"task_runner": "dask", "address": address}
     return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
 
@@ -104,3 +117,58 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
         workshop.refresh()
         assert distributed == content_of(workshop.settings.corpus.root)
         assert [len(rows) for rows in distributed.values()] == [12, 12, 12]
+
+
+@pytest.fixture
+def notes(workshop) -> Workshop:
+    """Twelve notes, whose texts cost the same."""
+    for number in range(12):
+        workshop.write(f"{number:02}.md", f"Note {number:02}: " + f"{number:02}" * 40)
+    return workshop
+
+
+def texts_of(server: EmbeddingServer) -> list[str]:
+    return [text for request in server.requests for text in request.inputs]
+
+
+def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(notes, cluster, prefect_api):
+    service = Service(2, seconds=PATIENCE, reply=counting)
+    with serving(notes, service) as server:
+        notes.sections["embedding"]["price_per_million_tokens"] = PRICE
+        report = on_dask(notes, cluster.wait(2), budget_usd=8.5 * EACH)
+        assert service.most == 2, "one worker did everything"
+        assert len(texts_of(server)) * EACH <= 8.5 * EACH
+        assert report.documents.added == len(notes.rows()) == 8
+        assert isinstance(report.error, RefusedError)
+        assert report.error.exit_code == 3
+        told = f"is reached, ${8 * EACH:.4f} spent: 4 documents stay as before. What was paid for is kept; raise"
+        assert told in str(report.error)
+        report = on_dask(notes, cluster.wait(2), budget_usd=20 * EACH)
+        assert (report.error, report.documents.added, len(notes.rows())) == (None, 4, 12)
+        assert report.work.cost_usd == pytest.approx(4 * EACH)
+        assert sorted(texts_of(server)) == sorted(set(texts_of(server))), "nothing is paid for twice"
+
+
+def test_worker_that_is_killed_while_it_pays_does_not_make_the_others_pass_the_budget(notes, cluster, prefect_api):
+    """The service has charged it, and no report tells how much; Dask gives its order to the other worker."""
+    service = Service(
+        2, seconds=PATIENCE, then=lambda: cluster.processes[-1].send_signal(signal.SIGKILL), reply=counting
+    )
+    with serving(notes, service) as server:
+        notes.sections["embedding"]["price_per_million_tokens"] = PRICE
+        budget = 12.5 * EACH
+        report = on_dask(notes, cluster.wait(2), budget_usd=budget)
+        assert service.most == 2, "one worker did everything"
+        assert cluster.processes[-1].wait(PATIENCE) == -signal.SIGKILL
+        paid = len(texts_of(server)) * EACH
+        assert paid <= budget
+        reported = report.work.cost_usd
+        assert reported == pytest.approx(paid - 2 * EACH), "two texts of the killed worker are in no report"
+        assert report.documents.added == len(notes.rows()) == round(reported / EACH)
+        (refusal,) = report.refused
+        assert "more by lost workers: " in refusal
+        assert f"{12 - report.documents.added} documents stay as before" in refusal
+        assert not list((notes.root / "corpus" / "orders").iterdir())
+        report = on_dask(notes, cluster.wait(2), budget_usd=20 * EACH)
+        assert (report.error, len(notes.rows())) == (None, 12)
+        assert len(texts_of(server)) == 14, "only what the killed worker took with it was paid for again"

@@ -22,10 +22,14 @@ from parquetry.tasks.engine import work_pool
 from parquetry.tasks.engine.base import DirectEngine
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service
-from tests.servers.embedding_server import EmbeddingServer
+from tests.servers.embedding_server import EmbeddingServer, counting
 
 POOL = "machines"
 WORKERS = 3
+PRICE = 1000.0
+"""US dollars per million tokens"""
+BUDGET = 1.0
+"""US dollars; all documents cost a fifth of it"""
 
 
 @pytest.fixture
@@ -76,7 +80,11 @@ def kill_one(client: Any) -> None:
 
 @pytest.mark.timeout(900)
 def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, workers, s3_server, monkeypatch, tmp_path):
-    """Three workers have a batch each in work when one is killed; the corpus is that of a run in threads."""
+    """Three workers have a batch each in work when one is killed; the corpus is that of a run in threads.
+
+    Each pays from an allowance. The killed one takes its allowance with it: the flow run that is started in its place
+    pays nothing, and its documents are ordered again.
+    """
     monkeypatch.setattr(work_pool, "POLL_SECONDS", 0.5)
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
@@ -84,7 +92,8 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
     for number in range(WORKERS * 2):
         text = f"# Rule {number}\n\nCount the boards {number + 2} times.\n"
         s3_server.client().put_object(Bucket=bucket, Key=f"docs/{number}.md", Body=text.encode())
-    service = Service(WORKERS, PATIENCE, then=lambda: kill_one(deployment))
+    embedding = {"api_key": "key", "dimension": 8, "price_per_million_tokens": PRICE}
+    service = Service(WORKERS, PATIENCE, then=lambda: kill_one(deployment), reply=counting)
     with EmbeddingServer(service.answer) as server:
 
         def settings(root: str, **run: str) -> Settings:
@@ -92,8 +101,8 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
             return parse_settings(
                 {
                     "corpus": {"root": root, "embedder": "openai:test"},
-                    "embedding": {"base_url": server.url, "api_key": "key", "dimension": 8},
-                    "refresh": {"batch_documents": 2, "workers": WORKERS},
+                    "embedding": {**embedding, "base_url": server.url},
+                    "refresh": {"batch_documents": 2, "workers": WORKERS, "budget_usd": BUDGET},
                     "extraction": {"workers": 1},
                     "source": [source],
                     "run": run,
@@ -106,6 +115,7 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
         (tmp_path / "kb.toml").write_text(
             f'[corpus]\nroot = "{root}"\nembedder = "openai:test"\n[extraction]\nworkers = 1\n'
             f'[embedding]\nbase_url = "{server.url}"\napi_key = "key"\ndimension = 8\n'
+            f"price_per_million_tokens = {PRICE}\n"
         )
         request = RefreshRequest(settings(root, task_runner="work-pool"))
         report = run_request(request, Observer(), alone=True)
@@ -114,10 +124,13 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
         assert not report.documents.failed
         runs = [run for run in deployment.read_flow_runs() if run.name.startswith("batch-")]
         states = Counter(run.state.name for run in runs)
-        assert states["Completed"] == WORKERS
+        assert states["Completed"] == WORKERS + 1
         assert states["Crashed"] >= 1
         assert all(len(json.dumps(run.parameters)) < 200 for run in runs), "documents crossed the wire"
         keys = [each["Key"] for each in s3_server.client().list_objects_v2(Bucket=bucket)["Contents"]]
         assert not [key for key in keys if "/orders/" in key]
+        paid = sum(len(text.encode()) for request in server.requests for text in request.inputs) * PRICE / 1e6
+        assert (report.work.cost_usd or 0) < paid <= BUDGET
+        assert "counts as spent in the budget of this run" in str(report.warnings)
         run_refresh(RefreshRequest(settings(str(tmp_path / "threads"))), DirectEngine(), Observer())
         assert content_of(root) == content_of(str(tmp_path / "threads"))

@@ -93,6 +93,22 @@ def test_run_that_waits_publishes_by_itself(workshop, server):
     check_all_is_there(workshop, server)
 
 
+def test_document_that_waits_for_a_part_of_its_vectors_has_each_chunk_once(workshop, server):
+    """Both batches of the run store the known chunk: the one before the wait, and the one after it."""
+    workshop.sections["batch_api"] |= {"wait_minutes": 1, "poll_seconds": 0.01}
+    workshop.sections["chunking"] = {"size": 100, "overlap": 0}
+    server.ends_at_once = True
+    known, new = "The oak tells of old kings. " * 3, "The elm tells of nobody. " * 3
+    workshop.write("one.md", known)
+    workshop.refresh()
+    workshop.write("both.md", f"{known}\n\n{new}")
+    report = workshop.refresh()
+    assert (report.documents.added, report.work.chunks_written) == (1, 2)
+    with connect_snapshot(workshop.lake.snapshot()) as connection:
+        chunks = connection.execute("SELECT text FROM chunks WHERE uri LIKE '%both.md' ORDER BY chunk_index").fetchall()
+    assert [text for (text,) in chunks] == [known.strip(), new.strip()]
+
+
 def test_run_that_has_waited_long_enough_is_suspended(workshop, server):
     workshop.sections["batch_api"] |= {"wait_minutes": 0.001, "poll_seconds": 0.01}
     assert workshop.refresh().error.exit_code == 6

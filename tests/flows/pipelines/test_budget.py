@@ -8,18 +8,12 @@ import pytest
 
 from parquetry.errors import SettingsError
 from tests.flows.pipelines.test_outages import DOCS, Desk
-from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
+from tests.servers.embedding_server import EmbeddingServer, counting
 
 pytestmark = pytest.mark.slow
 
 PRICE = 1000.0
 """US dollars per million tokens"""
-
-
-def counting(request: Request) -> Reply:
-    """Report one token per byte."""
-    tokens = sum(len(text.encode()) for text in request.inputs)
-    return embeddings(request, usage={"prompt_tokens": tokens, "total_tokens": tokens})
 
 
 @pytest.fixture

@@ -40,6 +40,14 @@ def test_rows_of_named_documents_are_their_current_ones(lake):
     assert places(rows.named(ids.values())) == [("default", "a.md", 2), ("default", "b.md", 1), ("default", "d.md", 1)]
     assert places(rows.named([ids["default", "c.md"], "unknown"])) == []
     assert rows.named([]) == []
+    for other in (CurrentRows(lake.snapshot(), ["default"]), rows):
+        # Once before it is known which documents have several rows, and once after.
+        for _ in range(2):
+            assert places(sorted(other.each_named(ids.values()), key=lambda each: each.path)) == places(
+                rows.named(ids.values())
+            )
+            assert list(other.each_named([ids["default", "c.md"], "unknown"])) == list(other.each_named([])) == []
+            assert len(list(other.outlines())) == 3
 
 
 def test_rows_are_found_by_the_content_that_they_have_now(lake):
@@ -57,6 +65,7 @@ def test_only_rows_of_the_namespaces_that_were_asked_for(lake):
 def test_corpus_that_does_not_exist_yet_has_no_rows():
     rows = CurrentRows(None)
     assert (rows.all(), rows.named(["x"]), rows.holding(["x"])) == ([], [], [])
+    assert list(rows.each_named(["x"])) == []
 
 
 def test_outlines_are_parts_of_the_current_rows(lake):

@@ -1,5 +1,6 @@
 """A plan keeps little of a corpus in memory, and is the same as with the whole corpus in memory."""
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from parquetry import ids
 from parquetry.errors import TransientError
-from parquetry.model import Access, Unlisted
+from parquetry.model import Access, DocumentRow, Unlisted
 from parquetry.planning.diff import Reindex, plan_source
 from parquetry.planning.report import count_documents
 from parquetry.settings.sections import RefreshSettings, Settings
@@ -61,9 +62,9 @@ class Rows:
     def outlines(self, paths=None):
         return (each for each in self._rows if paths is None or each.path in paths)
 
-    def named(self, document_ids):
+    def each_named(self, document_ids):
         wanted = set(document_ids)
-        return [each for each in self._rows if each.document_id in wanted]
+        return (each for each in self._rows if each.document_id in wanted)
 
     def holding(self, content_hashes):
         wanted = set(content_hashes)
@@ -148,9 +149,24 @@ def test_plan_in_a_file_is_the_one_in_memory(monkeypatch):
         monkeypatch.setattr(module, "IN_MEMORY", 1)
     found, in_file = plans()
     assert found == expected
+    assert sorted(in_file.known, key=repr) == sorted(in_memory.known, key=repr)
     assert {each[1] for each in found[0]} == {"added", "changed", "moved", "removed"}
     assert count_documents(in_file.sources) == count_documents(in_memory.sources)
     assert isinstance(in_file.sources[0].changes, spooled.SpooledRecords)
+
+
+def test_plan_that_changes_many_documents_holds_none_of_their_rows(lake, monkeypatch):
+    monkeypatch.setattr(spooled, "IN_MEMORY", 5)
+    lake.publish(lake.snapshot(), [row(f"{number}.md", str(number)) for number in range(40)], "run-1")
+    items = [item(f"{number}.md", str(number)) for number in range(40)]
+    gc.collect()
+    before = sum(isinstance(each, DocumentRow) for each in gc.get_objects())
+    found = planned(published_in(lake), [(scope(), Place(items))], fingerprints(chunking="ch2"))
+    gc.collect()
+    held = sum(isinstance(each, DocumentRow) for each in gc.get_objects()) - before
+    assert [change.effort for change in found.changes] == ["rechunk"] * 40
+    assert len(found.known) == 40
+    assert held == 0
 
 
 def missing(items, rows, prefix):

@@ -17,7 +17,7 @@ from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import OrderAnswer, Orders
 from parquetry.tasks.documents import spooled, worker
 from parquetry.tasks.documents.batch import BatchReport, failed_batch
-from parquetry.tasks.documents.remote import check_workers, remote_batches
+from parquetry.tasks.documents.remote import BatchOrders, check_workers
 from parquetry.tasks.documents.run import DocumentRun
 from tests.workshop import Workshop
 
@@ -37,7 +37,7 @@ def exchange(workshop: Workshop) -> tuple[str, str, BatchReport, DocumentRun]:
     request = Request(settings)
     with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
         (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
-        remote = remote_batches(run)
+        remote = BatchOrders(run).of((batch,), 1)
         assert remote is not None
         order = remote.order(batch)
         assert order is not None
@@ -97,7 +97,7 @@ def test_batches_of_web_sources_stay_with_the_run(workshop):
         scope = run.scopes["default", "docs"]
         web = replace(scope, settings=scope.settings.model_copy(update={"uri": "https://example.org/"}))
         run.scopes = {("default", "docs"): web}
-        remote = remote_batches(run)
+        remote = BatchOrders(run).of((batch,), 1)
         assert remote is not None
         assert remote.order(batch) is None
 
@@ -108,7 +108,7 @@ def test_worker_with_other_settings_of_the_model_stops_the_run(workshop):
     request = Request(settings)
     with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
         (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
-        remote = remote_batches(run)
+        remote = BatchOrders(run).of((batch,), 1)
         assert remote is not None
         order = remote.order(batch)
         assert order is not None
@@ -123,7 +123,7 @@ def test_worker_without_the_folder_of_a_source_stops_the_run(workshop):
     request = Request(settings)
     with open_run(DocumentRun, settings, scopes_of_request(request), "refresh") as run:
         (batch,) = into_batches(plan_only(request).changes, lambda _: "", 2**30, 1000)
-        remote = remote_batches(run)
+        remote = BatchOrders(run).of((batch,), 1)
         assert remote is not None
         order = remote.order(batch)
         assert order is not None
@@ -145,10 +145,15 @@ def test_lost_workers_are_named_as_the_cause_and_not_the_embedding_service(works
 
 
 @pytest.mark.parametrize(
-    ("section", "values"), [("refresh", {"budget_usd": 1.0}), ("batch_api", {"embedding": "always"})]
+    "sections",
+    [
+        {"batch_api": {"embedding": "always"}},
+        {"refresh": {"budget_usd": 1.0}, "corpus": {"single_writer": True}},
+    ],
 )
-def test_what_one_process_enforces_is_refused_with_several(workshop, section, values):
-    settings = override(workshop.settings, {**DASK, section: values})
+def test_what_one_process_enforces_is_refused_with_several(workshop, sections):
+    """Batches at services are recorded by one process; a budget is shared by conditional writes."""
+    settings = override(workshop.settings, {**DASK, **sections})
     with pytest.raises(SettingsError, match=r'run\.task_runner is\s+"dask"'):
         check_workers(settings)
     check_workers(override(settings, {"run": {"task_runner": "threads"}}))
