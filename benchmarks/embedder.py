@@ -32,7 +32,7 @@ def chunks_of(folder: Path, wanted: int) -> list[str]:
     from parquetry.errors import DocumentError
     from parquetry.extract import registry
     from parquetry.model import RawDocument
-    from parquetry.settings.sections import ExtractionSettings
+    from parquetry.settings.extraction import ExtractionSettings
 
     chunks: list[str] = []
     settings = ExtractionSettings(ocr=False)

@@ -25,7 +25,7 @@ from benchmarks.fidelity_sets import SETS, Pair, plain_markdown
 from parquetry.errors import DocumentError
 from parquetry.extract import registry
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _LONGEST_COMPARED = 20_000

@@ -36,7 +36,7 @@ from benchmarks.formats_languages import encoded_texts
 from parquetry.errors import DocumentError
 from parquetry.extract import registry
 from parquetry.model import RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _PEER = Path(__file__).parent / "peers" / "markitdown_texts.py"
 PACKAGES = (

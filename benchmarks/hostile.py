@@ -29,7 +29,7 @@ from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.registry import read_transcripts
 from parquetry.settings.embedding import ChunkingSettings
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
 MODULES = "tests/**/hostile_*.py"

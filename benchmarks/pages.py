@@ -24,7 +24,7 @@ from parquetry.errors import DocumentError
 from parquetry.extract import registry
 from parquetry.extract.html.content import FINDER_OPTIONS
 from parquetry.model import RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 
 def ours(page: MadePage) -> tuple[str, float]:

@@ -20,7 +20,7 @@ from parquetry.chunking.chunker import Chunker
 from parquetry.extract.registry import extract
 from parquetry.model import Chunk, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 PACKAGES = ("parquetry", "pypdfium2")
 _PERIOD = r"(?:(?:19|20)\d\d|Q[1-4])\b"

@@ -17,6 +17,7 @@ from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
 from parquetry.storage import arrow_memory
 from parquetry.storage.files.layout import shard_name
+from parquetry.storage.index.known import KnownTables
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.stored import Stored
 from parquetry.tasks.batches.texts import TextLane
@@ -69,6 +70,8 @@ class RunContext:
     """mark of this process in the names of its shards; empty in the run's own process"""
     text_lanes: dict[str, TextLane] = field(default_factory=dict)
     """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
+    known: KnownTables = field(init=False)
+    """content of the tables that the search index knows"""
     _stored: Stored | None = None
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """vectors by id of the model"""
@@ -78,6 +81,7 @@ class RunContext:
         self.retries = Retries(self.settings.refresh.attempts, self.pause)
         self.fetching = Fetching(self.sources, self.scopes, self.retries, self.pause, self.waits)
         self.ledger = self.open_ledger()
+        self.known = KnownTables(self.lake.layout, self.settings.search)
 
     def open_ledger(self) -> Ledger:
         """Return an empty ledger with the budget of this kind of run."""
@@ -92,7 +96,8 @@ class RunContext:
         """The texts and vectors that earlier runs stored."""
         with self._lock:
             if self._stored is None:
-                self._stored = Stored(*self.files_of(self.base), lambda: self.files_of(self.lake.snapshot()))
+                files = self.files_of(self.base)
+                self._stored = Stored(*files, lambda: self.files_of(self.lake.snapshot()), self.known)
             return self._stored
 
     def vectors_of(self, model: Model) -> RunVectors:
@@ -138,6 +143,7 @@ class RunContext:
     def __exit__(self, *_: object) -> None:
         self.cancelled.set()
         self.fetching.close()
+        self.known.close()
         for texts in self.text_lanes.values():
             texts.lane.close()
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -25,6 +26,8 @@ from parquetry.sources.registry import PublishedSource, Scope, has_sources, scop
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.scopes import uploads_of
 from parquetry.storage.database import open_ahead
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.index.known import KnownTables
 from parquetry.storage.lake.current import CurrentRows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.migrations import brought_up
@@ -132,9 +135,11 @@ def scopes_of_request(request: Request) -> tuple[Scope, ...]:
     if request.scopes:
         return request.scopes
     settings, namespace = request.settings, request.namespace
+    known = KnownTables(layout_of(settings.corpus.root), settings.search)
 
     def published() -> list[PublishedSource]:
-        return published_sources(settings.corpus.root)
+        with closing(known):
+            return known.read(lambda: published_sources(settings.corpus.root, known.rows))
 
     uploads: tuple[Scope, ...] = ()
     targets = request.targets
@@ -181,8 +186,16 @@ def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[DiskSpace, ...
     namespaces = {scope.namespace for scope in scopes}
     models = models_of(settings, namespaces)
     snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
-    with fetching_without_run(settings, scopes) as (sources, fetching, retries):
-        plan = _planned(request, sources, CurrentRows(snapshot, namespaces), models, fetching, retries)
+    with (
+        fetching_without_run(settings, scopes) as (sources, fetching, retries),
+        closing(KnownTables(layout_of(settings.corpus.root), settings.search)) as known,
+    ):
+
+        def planned() -> RefreshPlan:
+            current = known.rows(snapshot, namespaces) if snapshot else CurrentRows(None, namespaces)
+            return _planned(request, sources, current, models, fetching, retries)
+
+        plan = known.read(planned)
     return plan, space_of(plan, settings, snapshot, models)
 
 
@@ -221,8 +234,15 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
     def plan(self) -> RefreshPlan:
         run, settings = self.run, self.run.settings
         sources = [(scope, run.sources[scope.namespace, scope.name]) for scope in self._scopes]
-        current = CurrentRows(run.base, {scope.namespace for scope in self._scopes})
-        plan = _planned(self._request, sources, current, run.models, run.fetching, run.retries, self._open_ahead)
+        namespaces = {scope.namespace for scope in self._scopes}
+
+        def planned() -> RefreshPlan:
+            current = run.known.rows(run.base, namespaces)
+            return _planned(self._request, sources, current, run.models, run.fetching, run.retries, self._open_ahead)
+
+        plan = run.known.read(planned)
+        # While batches are processed, other runs may need the file for their index.
+        run.known.close()
         check_refresh_budget(plan, settings.refresh.budget_usd)
         check_space(space_of(plan, settings, run.base, run.models))
         return plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 
 class Extractor(Protocol):

@@ -15,7 +15,7 @@ from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.grid import are_periods_over_numbers
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 SAMPLE_CHARACTERS = 64 * 1024
 """characters from the start of the text from which the dialect is detected"""

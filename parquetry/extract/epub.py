@@ -17,7 +17,7 @@ from parquetry.extract.properties import read_properties
 from parquetry.extract.scanning import Marks
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -23,7 +23,7 @@ from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.extract.quality import PageFacts
 from parquetry.model import Extraction, Quality, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 MAX_PIXELS = 100_000_000
 """pixels above which a picture is refused before it is unpacked; at the limit it takes 300 MB of memory"""

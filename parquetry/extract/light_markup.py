@@ -11,7 +11,7 @@ from parquetry.extract.builder import MAX_FILLING, TextBuilder, fenced, normalis
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.media_types import ASCIIDOC, ORG
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _MAX_LINE = 10_000
 """characters of a line in which links are looked for"""

@@ -14,7 +14,7 @@ from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.front_matter import split_front_matter
 from parquetry.extract.scanning import Marks
 from parquetry.model import Extraction, Heading, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -17,7 +17,7 @@ from parquetry.extract.xml.tables import is_table, table_html
 from parquetry.extract.xml.tree import parse
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from parquetry.extract.builder import TextBuilder, fenced
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.markdown import add_markdown
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -13,7 +13,7 @@ from parquetry.extract.compound_file import check_chains
 from parquetry.extract.media_types import DOC, PPT
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _FORMATS: dict[str, Literal["doc", "ppt"]] = {DOC: "doc", PPT: "ppt"}
 _METADATA = ("author", "last_modified_by", "created", "modified", "subject", "keywords", "description", "company")

@@ -13,7 +13,7 @@ from parquetry.extract.properties import core_properties
 from parquetry.extract.shapes import SlideWriter, paragraph_lines
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _PRESENTATION = b"presentationml.presentation.main+xml"
 _OTHER_KINDS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+xml")

@@ -13,7 +13,7 @@ from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _MAX_TABLE_COLUMNS = 40
 _LINE_CHARACTERS = 200

@@ -22,7 +22,7 @@ from parquetry.extract.allowance import reading
 from parquetry.extract.base import Extractor
 from parquetry.extract.detect import detect
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 READERS: dict[str, tuple[str, ...]] = {
     "pdf.reader:PdfExtractor": (kinds.PDF,),

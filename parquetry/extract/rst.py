@@ -13,7 +13,7 @@ from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from docutils import nodes

@@ -12,7 +12,7 @@ from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.media_types import SRT, VTT
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 from parquetry.timecodes import sections, timecode
 
 _TIMES = re.compile(

@@ -8,7 +8,7 @@ from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.layout import Line
 from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _ROW = 12.0
 """points from one row of a printed page to the next"""

@@ -6,15 +6,16 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from parquetry.errors import SettingsError, WrongSettings
 from parquetry.settings import bounded_toml
-from parquetry.settings.base import HIGHEST_BUDGET, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.base import HIGHEST_BUDGET, MOST_BYTES, Section
 from parquetry.settings.batch_api import BatchApiSettings
 from parquetry.settings.chat import AgentSettings, UpstreamSettings
 from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
+from parquetry.settings.extraction import ExtractionSettings
 from parquetry.settings.hub import HubSettings
 from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.observability import ObservabilitySettings
@@ -51,31 +52,6 @@ class CorpusSettings(Section):
         description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint), `onnx:<folder>`, or "
         "`onnx:<owner/name>` of the Hugging Face Hub.",
     )
-
-
-class ExtractionSettings(Section):
-    """Extraction of documents."""
-
-    workers: int | None = Field(
-        None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
-    )
-    timeout_seconds: float = Field(
-        120,
-        gt=0,
-        le=LONGEST_WAIT,
-        description="Per document; its process is killed after that, of small files without pictures far earlier.",
-    )
-    memory_mb: int = Field(4096, ge=512, le=1024 * 1024, description="Address space of one extraction process, in MiB.")
-    max_bytes: int = Field(512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Larger documents are skipped.")
-    max_unpacked_bytes: int = Field(
-        512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Largest content of an office file or e-book once unpacked."
-    )
-    passwords: tuple[SecretStr, ...] = Field(
-        (), examples=[["opens the payroll"]], description="Tried on encrypted documents, in this order."
-    )
-    ocr: bool = Field(True, description="Read images and pages without text, if the `ocr` extra is installed.")
-    include_image_descriptions: bool = Field(False, description="Have the `[llm]` model describe images.")
-    main_content_only: bool = Field(True, description="Drop navigation and other boilerplate of web pages.")
 
 
 class RefreshSettings(Section):

@@ -161,6 +161,11 @@ def layout_of(root: str) -> Layout:
     return Layout(f"{SCHEMES[scheme]}://{'/'.join(names)}")
 
 
+def file_name(file: str) -> str:
+    """Return the name of a file, without its folder."""
+    return file.rpartition("/")[2]
+
+
 def shard_name(run_id: str, batch: int, worker: str = "") -> str:
     """Return the name of the shard that one batch of a run writes, unique to it.
 

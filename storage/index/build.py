@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import duckdb
 
 from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
 from parquetry.storage.database import Connection, sql_list, tuples
-from parquetry.storage.files.layout import TABLES, WIDENED, Table
+from parquetry.storage.files.layout import TABLES, WIDENED, Table, file_name
+from parquetry.storage.index.codes import add_codes, make_codes
 from parquetry.storage.index.identities import add_identities, keep_numbers, note_numbers
-from parquetry.storage.index.signatures import bit_place, rotation, signature_columns, signatures_of
+from parquetry.storage.index.remembered import marks_of, note_checked, note_texts
 from parquetry.storage.index.tokens import MACROS
-from parquetry.storage.index.words import count_of, count_words, learn_words, slices
+from parquetry.storage.index.words import count_of, count_words, learn_words
 from parquetry.storage.lake.damage import check_written, next_commit
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import replaced_by
 from parquetry.storage.lake.snapshot_views import scan
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMAT = 9
 """incremented when an older program would misread the file; an index of another format is rebuilt"""
@@ -51,6 +50,8 @@ _TABLES = (
 )
 _CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
 _COPIED: tuple[Table, ...] = ("runs", "failures")
+_UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
+"""errors of a damaged or missing shard"""
 
 
 class OldModel(ValueError):
@@ -122,7 +123,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
     with transaction(connection):
         _check_complete(connection, snapshot, first)
         for space, _ in spaces:
-            _codes(connection, space, first)
+            add_codes(connection, space, first)
         count_words(connection, first, state.language)
         add_identities(connection, state.language)
         _revisions(connection, first)
@@ -135,6 +136,9 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
             else:
                 _copy(connection, snapshot, state, table)
         _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+    with suppress(*_UNREADABLE), transaction(connection):
+        # Shards that are not remembered are read by those who look for a text, and tell what is wrong.
+        note_texts(connection, snapshot)
     return damaged
 
 
@@ -176,7 +180,9 @@ def _write_state(connection: Connection, state: IndexState) -> None:
 def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
     """Replace the rows of the changed documents."""
     fresh, additive = _fresh_files(snapshot, state, "documents")
+    marks = marks_of(snapshot.layout)
     check_written(snapshot, "documents", fresh)
+    note_checked(connection, snapshot, fresh, marks)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
     note_numbers(connection, "incoming" if additive else "parts.documents")
     if not additive:
@@ -245,23 +251,12 @@ def _wanted(connection: Connection) -> None:
 
 def _spaces(connection: Connection) -> list[tuple[int, int]]:
     """Return the vector spaces of new revisions, after creating their tables."""
-    import pyarrow as pa
-
     for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
         names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
         if f"vector_{space}" in names:
             continue
         connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
-        columns = ", ".join(f"{name} BIGINT" for name in signature_columns(dimension))
-        connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
-        rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
-        words, masks = zip(*(bit_place(bit) for bit in range(dimension)), strict=True)
-        table = {"word": pa.array(words, pa.int32()), "mask": pa.array(masks, pa.int64()), "axis": rows}
-        connection.register("rows", pa.table(table))
-        connection.execute(
-            f"CREATE TABLE parts.rotation_{space} AS SELECT word, mask, axis::FLOAT[{dimension}] AS axis FROM rows"
-        )
-        connection.unregister("rows")
+        make_codes(connection, space, dimension)
     used = tuples(connection, "SELECT space, dimension FROM parts.spaces SEMI JOIN wanted USING (space) ORDER BY 1")
     return [(space, dimension) for space, dimension in used]
 
@@ -285,7 +280,8 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
     A revision that a crashed run wrote, or that a restore brought back, is in an older file.
     """
     fresh, _ = _fresh_files(snapshot, state, "chunks")
-    older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
+    are_fresh = set(fresh)
+    older = [file for file in snapshot.files["chunks"] if file not in are_fresh]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
     for files in (fresh, older):
         if not files or not count_of(connection, "SELECT count(*) FROM missing"):
@@ -319,29 +315,6 @@ def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> N
             f"the corpus is damaged: {next_commit(snapshot.layout, 'chunks')} is missing, or an earlier copy of chunks "
             f"was put back: chunks of {counted(missing, 'document')} are not there"
         )
-
-
-def _codes(connection: Connection, space: int, first: int) -> None:
-    """Add sign bits of the new vectors, rotated by the rotation of their space."""
-    import pyarrow as pa
-
-    for start, end in slices(connection, first):
-        rows: pa.Table = connection.sql(
-            f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
-            WHERE rowid >= {start} AND rowid < {end} AND vector_{space} IS NOT NULL"""
-        ).to_arrow_table()
-        if not rows.num_rows:
-            continue
-        column = rows.column("vector").combine_chunks()
-        vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
-        codes = signatures_of(vectors)
-        words = {name: pa.array(codes[:, i]) for i, name in enumerate(signature_columns(vectors.shape[1]))}
-        # The transaction keeps what it reads until its end: copies, which do not refer to the vectors beside them.
-        numbers = {name: pa.array(rows.column(name).to_numpy().copy()) for name in ("chunk", "doc")}
-        batch = pa.table({**numbers, **words})
-        connection.register("batch", batch)
-        connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
-        connection.unregister("batch")
 
 
 # --- files
@@ -384,7 +357,3 @@ def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[l
 
 def _scan(table: Table, files: Sequence[str]) -> str:
     return f"({scan(table, files)})"
-
-
-def file_name(file: str) -> str:
-    return file.rpartition("/")[2]

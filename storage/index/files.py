@@ -21,7 +21,7 @@ from parquetry.settings.home import user_cache
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.files.durable import PRIVATE, make_folder
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Layout
+from parquetry.storage.files.layout import Layout, file_name
 from parquetry.storage.index.open_index import OpenIndex, attach
 from parquetry.storage.lake.lake import Snapshot
 
@@ -85,7 +85,7 @@ def kept(file: IndexFile) -> Iterator[bool]:
 
 def _leased(file: IndexFile) -> int | None:
     """Take a reader's share of the lease of a file; return its descriptor, or None if the file is being replaced."""
-    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError):
+    with ExitStack() as unfinished, suppress(FileNotFoundError, NotADirectoryError, BlockingIOError):
         lease = os.open(file.lease, os.O_RDONLY)
         unfinished.callback(os.close, lease)
         _share(lease)
@@ -155,7 +155,7 @@ def delete(path: Path) -> None:
 
 def chunk_bytes(snapshot: Snapshot) -> int:
     """Return the bytes of the chunk shards of a version."""
-    named = set(snapshot.files["chunks"])
+    named = {file_name(file) for file in snapshot.files["chunks"]}
     layout = snapshot.layout
     entries = filesystem_at(layout.root).entries(layout.table("chunks"))
-    return sum(entry.size for entry in entries if layout.shard("chunks", entry.name) in named)
+    return sum(entry.size for entry in entries if entry.name in named)

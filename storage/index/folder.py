@@ -23,8 +23,8 @@ from parquetry.storage.database import Connection, tuples
 from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
-from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.index.build import FORMAT, IndexState, file_name, read_state
+from parquetry.storage.files.layout import Layout, Table, file_name
+from parquetry.storage.index.build import FORMAT, IndexState, read_state
 from parquetry.storage.index.files import (
     FILE_NAME,
     IndexFile,

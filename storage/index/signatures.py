@@ -18,6 +18,8 @@ SEED = 20_260_401
 _WORD_BITS = 64
 _ROUNDING = 1e-5
 """possible rounding error of a float32 sum as a fraction of the vector's length, with a margin"""
+_FEW = 200
+"""vectors that one thread turns in a few milliseconds"""
 
 
 def signature_columns(dimension: int) -> list[str]:
@@ -62,17 +64,24 @@ def query_signature(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[in
     return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] >= np.median(magnitude))[0].tolist()
 
 
-def signatures_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def signatures_of(
+    vectors: npt.NDArray[np.float32], axes: npt.NDArray[np.float32] | None = None
+) -> npt.NDArray[np.int64]:
     """Return the codes of vectors.
 
     Args:
         vectors: float32[n, dimension].
+        axes: the rotation, if it is there already.
 
     Returns:
         int64[n, ceil(dimension / 64)]; bit i of word j is set where the vector is on the positive side of axis
         64 j + i; bits past the dimension are 0.
     """
-    return _packed(vectors @ rotation(vectors.shape[1]).T > 0)
+    turned_by = rotation(vectors.shape[1]) if axes is None else axes
+    if len(vectors) <= _FEW:
+        # BLAS would take several threads for the operator, which wait for each other where others work.
+        return _packed(np.vecdot(turned_by[None], vectors[:, None]) > 0)
+    return _packed(vectors @ turned_by.T > 0)
 
 
 def are_signatures_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:

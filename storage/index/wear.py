@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from parquetry.storage.database import Connection, tuples
-from parquetry.storage.index.build import file_name, read_state
+from parquetry.storage.files.layout import file_name
+from parquetry.storage.index.build import read_state
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import all_replaced_by
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -244,15 +244,18 @@ class CurrentRows:
             yield connection
 
 
-def published_sources(root: str) -> list[PublishedSource]:
+def published_sources(
+    root: str, rows: Callable[[Snapshot, None, Content], CurrentRows] = CurrentRows
+) -> list[PublishedSource]:
     """Return the sources with documents or session files in a corpus; empty for a corpus that does not exist yet.
 
     Args:
         root: root of the corpus.
+        rows: makes the rows of a version, namespaces and content.
     """
     if not Lake.exists(root):
         return []
-    found = CurrentRows(Lake(root).snapshot(), what="listed").sources()
+    found = rows(Lake(root).snapshot(), None, "listed").sources()
     return [PublishedSource(space, name, "sessions" if chats else "documents") for space, name, chats in found]
 
 

@@ -24,13 +24,13 @@ from parquetry.model import DocumentRow, Failure
 from parquetry.storage.files.conditional_writes import probe, probe_without_race
 from parquetry.storage.files.filesystem import check_can_be_made, check_folders_writable, filesystem_at, one_line_error
 from parquetry.storage.files.full_disk import disk_full
-from parquetry.storage.files.layout import LATER, SCHEMA_VERSION, TABLES, Layout, Table, Version, layout_of
+from parquetry.storage.files.layout import LATER, SCHEMA_VERSION, TABLES, Layout, Table, Version, file_name, layout_of
 from parquetry.storage.lake.commits import commit, files_of, is_conflict, open_table
 from parquetry.storage.lake.damaged_shards import is_whole
 from parquetry.storage.lake.history import Publish, publishes
 from parquetry.storage.lake.staging import clear_abandoned
 from parquetry.storage.lake.table_files import Listed, TableFiles
-from parquetry.storage.lake.table_state import state_of
+from parquetry.storage.lake.table_state import follow, state_of
 from parquetry.storage.lake.tables import is_table, make_table
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
 """tables that are written before a publish and have no effect without it"""
-
-
 SEARCHED: tuple[Table, ...] = ("documents", "chunks")
 """tables that every search needs"""
 
@@ -247,7 +245,7 @@ class Lake:
         number = self.version_of(version)
         files = files_of(self._table("documents", number))
         there = {entry.name for entry in filesystem_at(self.layout.root).entries(self.layout.table("documents"))}
-        if any(file.rpartition("/")[2] not in there for file in files):
+        if any(file_name(file) not in there for file in files):
             raise SettingsError(
                 f"version {number} of corpus {self.layout.root} cannot be read any more: something that it held was "
                 "erased since (`parquetry forget`)"
@@ -262,13 +260,13 @@ class Lake:
         """
         from parquetry.storage.lake.replace_files import gave_way
 
-        registered = set(snapshot.files["chunks"])
+        registered = {file_name(path) for path in snapshot.files["chunks"]}
         entries = filesystem_at(self.layout.root).entries(self.layout.table("chunks"))
-        found = [self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet")]
-        unnamed = [path for path in found if path not in registered]
+        found = [entry.name for entry in entries if entry.name.endswith(".parquet") and entry.name not in registered]
+        unnamed = [self.layout.shard("chunks", name) for name in found]
         # What a compaction replaced is in the files that it wrote.
         replaced = gave_way(self.layout, "chunks") if unnamed else set()
-        return tuple(path for path in unnamed if path.rpartition("/")[2] not in replaced and is_whole(path))
+        return tuple(path for path in unnamed if file_name(path) not in replaced and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
         """Add finished shards to their tables, one commit each; they stay invisible."""
@@ -331,18 +329,18 @@ class Lake:
             sequences = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
             name = f"{run_id}-{time.time_ns():x}.parquet"
             shard = shards.write_shard_of_parts(self.layout, "documents", name, rows(sequences))
-            transactions = [Transaction(keys[name], number) for name, number in sequences.items()]
-            transactions += [Transaction(switch, 1)] if switch else []
+            changes = [Transaction(keys[name], number) for name, number in sequences.items()]
+            changes += [Transaction(switch, 1)] if switch else []
             told_of = {"run_id": run_id, "rows": str(shard.rows)}
             try:
-                return commit(
-                    self.layout, "documents", [shard], told_of, transactions=transactions, version=base.version
-                )
+                made = commit(self.layout, "documents", [shard], told_of, transactions=changes, version=base.version)
             except CommitFailedError as error:
                 if not is_conflict(error):
                     raise
                 filesystem_at(self.layout.root).delete(self.layout.shard("documents", name))
                 raise PublishConflict(f"another run published to {', '.join(keys)} meanwhile: {error}") from error
+            follow(self.layout, "documents", made, [shard])
+            return made
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and its failed documents."""
@@ -380,7 +378,8 @@ class Lake:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
             self.make()
-            commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
+            version = commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
+            follow(self.layout, table, version, shards)
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """Return the publishes, newest first."""

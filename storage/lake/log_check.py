@@ -22,6 +22,7 @@ from parquetry.storage.lake.staging import (
     checksum_name,
     commit_name,
     copy_name,
+    names_in,
     needed,
     number_of,
 )
@@ -44,7 +45,7 @@ def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
     log = Path(layout.log(table))
     if not log.is_dir():
         return
-    names = [entry.name for entry in log.iterdir()]
+    names = names_in(log)
     read = needed(names, version)
     for name in read:
         wrong = _checkpoint_fault(log, name, names) if CHECKPOINT.fullmatch(name) else _seen(log / name)
@@ -82,9 +83,10 @@ def whole_copy(log: Path, name: str) -> bytes | None:
 
 def _missing(log: Path, names: Sequence[str], begin: int) -> Iterator[str]:
     """Yield the missing commits from `begin` on: later ones exist, or a second copy of the newest."""
-    commits = {number_of(name) for name in names if COMMIT.fullmatch(name)}
+    oldest = commit_name(begin)
+    commits = {number_of(name) for name in names if name >= oldest and COMMIT.fullmatch(name)}
     newest = max(commits, default=-1)
-    copies = [number_of(name) for name in names if COPY.fullmatch(name)]
+    copies = [number_of(name) for name in names if name.endswith(".copy") and COPY.fullmatch(name)]
     ahead = [number for number in copies if number > newest and whole_copy(log, commit_name(number))]
     for number in range(begin, max([newest, *ahead]) + 1):
         # The commit may have been made while the names were listed.

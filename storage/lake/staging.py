@@ -87,9 +87,9 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
 
 def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
     """Write a commit to a copy of a table; return its file, synced, or None if none was made."""
-    known = set(_names(copy / LOG))
+    known = set(names_in(copy / LOG))
     write(str(copy))
-    new = [name for name in _names(copy / LOG) if name not in known and COMMIT.fullmatch(name)]
+    new = [name for name in names_in(copy / LOG) if name not in known and COMMIT.fullmatch(name)]
     if not new:
         return None
     (name,) = new
@@ -117,8 +117,8 @@ def _keep_copy(commit: Path, log: Path) -> None:
     try:
         shutil.copyfile(commit, copy)
         copy.replace(log / copy.name)
-        for name in _names(log):
-            if COPY.fullmatch(name) and name < copy.name:
+        for name in names_in(log):
+            if name.endswith(".copy") and name < copy.name and COPY.fullmatch(name):
                 (log / name).unlink(missing_ok=True)
     except OSError as error:
         # The commit is made.
@@ -135,7 +135,7 @@ def make_checkpoint(layout: Layout, table: Table) -> None:
     with _copied(layout, table, None) as copy:
         DeltaTable(str(copy)).create_checkpoint()
         made = copy / LOG
-        newest = max(name for name in _names(made) if CHECKPOINT.fullmatch(name))
+        newest = max(name for name in names_in(made) if CHECKPOINT.fullmatch(name))
         digest = copy / checksum_name(newest)
         digest.write_text(hashlib.sha256((made / newest).read_bytes()).hexdigest())
         replace(digest, log / digest.name)
@@ -165,10 +165,12 @@ def needed(names: Sequence[str], version: int | None) -> list[str]:
         names: names of all files of the log.
         version: None for the newest.
     """
-    checkpoints = [name for name in names if CHECKPOINT.fullmatch(name)]
+    checkpoints = [name for name in names if name.endswith(".checkpoint.parquet") and CHECKPOINT.fullmatch(name)]
     bases = [name for name in checkpoints if version is None or number_of(name) <= version]
     first = max(map(number_of, bases), default=-1)
-    commits = [name for name in names if COMMIT.fullmatch(name) and number_of(name) >= first]
+    # Numbers are as long as each other, and most commits are older.
+    oldest = commit_name(max(first, 0))
+    commits = [name for name in names if name >= oldest and COMMIT.fullmatch(name)]
     return [*(name for name in bases if number_of(name) == first), *sorted(commits)]
 
 
@@ -188,8 +190,10 @@ def _lend(file: Path, copy: Path) -> None:
         shutil.copyfile(file, copy)
 
 
-def _names(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()]
+def names_in(folder: str | Path) -> list[str]:
+    """Return the names of the files in a folder; a log has thousands, of which no path is made."""
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
 
 
 def number_of(name: str) -> int:
@@ -205,7 +209,7 @@ def _copied(layout: Layout, table: Table, version: int | None) -> Iterator[Path]
     try:
         (copy / LOG).mkdir()
         log = Path(layout.log(table))
-        for name in needed(_names(log), version):
+        for name in needed(names_in(log), version):
             _lend(log / name, copy / LOG / name)
         yield copy
     finally:

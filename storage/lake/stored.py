@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from parquetry.errors import FilesGaveWay
 from parquetry.model import Chunk
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.layout import Layout, Table, file_name
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import StoredText, parse_structure
 from parquetry.storage.lake.trust import FILE, Trust
@@ -23,6 +24,10 @@ from parquetry.storage.replaced_files import reread
 Vector = npt.NDArray[np.float32]
 _LONGEST = 1e4
 """upper bound of a vector's length; vectors have a length of about 1, and a longer one than this is damaged"""
+KEY_DIGITS = 15
+"""hexadecimal digits of a text's hash in its key: 60 bits"""
+_FEW_SHARDS = 4
+"""shards that are read rather than looked up"""
 
 
 def chunk_shards(layout: Layout, run_id: str) -> list[str]:
@@ -55,9 +60,9 @@ def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
     return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
 
 
-def _beginning(text_hash: str) -> int:
-    """Return the first 60 bits of a hash; a third of the memory of the text."""
-    return int(text_hash[:15], 16)
+def text_key(text_hash: str) -> int:
+    """Return the beginning of a text's hash, enough to find the shards that may hold it; a third of its memory."""
+    return int(text_hash[:KEY_DIGITS], 16)
 
 
 _STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
@@ -67,6 +72,40 @@ def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Tabl
     return pa.table({column: pa.array(list(dict.fromkeys(values)), kind)})
 
 
+@dataclass(frozen=True, slots=True)
+class ShardsOfTexts:
+    """Shards of `chunks` in which some texts may be."""
+
+    known: frozenset[str] = frozenset()
+    """names of the shards of which it is known what they hold; all others have to be read"""
+    by_text: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """text hash -> names of the known shards that may hold the text, newest first; a text in none of them is missing"""
+
+    def newest(self, files: Sequence[str]) -> list[str]:
+        """Return the files to read for the newest rows of the texts."""
+        return self._among(files, {names[0] for names in self.by_text.values()})
+
+    def all(self, files: Sequence[str]) -> list[str]:
+        """Return the files to read for all rows of the texts."""
+        return self._among(files, {name for names in self.by_text.values() for name in names})
+
+    def _among(self, files: Sequence[str], holding: Container[str]) -> list[str]:
+        return [file for file in files if (name := file_name(file)) not in self.known or name in holding]
+
+
+class TextDirectory(Protocol):
+    """Knows shards by the texts that they hold."""
+
+    def shards_of(self, connection: Connection, text_hashes: Sequence[str]) -> ShardsOfTexts:
+        """Return the shards in which texts may be; nothing if that cannot be told.
+
+        Args:
+            connection: connection to use, to no database.
+            text_hashes: hashes of the texts.
+        """
+        ...
+
+
 class Stored:
     """The texts and vectors that earlier runs stored, by revision and by text hash. Safe to use from several threads.
 
@@ -74,6 +113,7 @@ class Stored:
         snapshot: the version that the run started from; None for an empty corpus.
         orphans: chunk shards that no commit names, as found by `Lake.orphans`.
         newest: returns both anew if files of the snapshot have been replaced.
+        directory: tells which shards of the snapshot hold a text; None to read all of them.
     """
 
     def __init__(
@@ -81,10 +121,12 @@ class Stored:
         snapshot: Snapshot | None = None,
         orphans: Sequence[str] = (),
         newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
+        directory: TextDirectory | None = None,
     ) -> None:
         self._added: dict[int, str] = {}
         """beginning of a text hash -> chunk shard of this run that holds it"""
         self._newest = newest
+        self._directory = directory
         self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
         self._files: dict[Table, Sequence[str]] = {}
         self._take(snapshot, orphans)
@@ -97,7 +139,12 @@ class Stored:
         self._files["chunks"] = (*self._files["chunks"], *orphans)
 
     def _find(
-        self, table: Table, query: str, wanted: pa.Table, *parameters: object, added: Iterable[str] = ()
+        self,
+        table: Table,
+        query: str,
+        wanted: pa.Table,
+        *parameters: object,
+        chosen: Callable[[Sequence[str]], Sequence[str]] = lambda files: files,
     ) -> pa.Table | None:
         """Query the intact shards of a table; use the newest snapshot if files have been replaced.
 
@@ -106,7 +153,7 @@ class Stored:
             query: SQL over `{shards}` and `wanted`; each row of its result has a `FILE`.
             wanted: values to look up; without any, nothing is read.
             *parameters: parameters of the query.
-            added: shards of this run to query, too.
+            chosen: returns the shards to query instead of those of the snapshot.
 
         Returns:
             The result of the query; None if there is nothing to look up, or nowhere to look.
@@ -120,13 +167,12 @@ class Stored:
 
         def find() -> pa.Table | None:
             try:
-                return self._trust[table].read((*self._files[table], *added), ask)
+                return self._trust[table].read(chosen(self._files[table]), ask)
             except FilesGaveWay:
                 if self._newest is not None:
                     self._take(*self._newest())
                 raise
 
-        added = sorted(set(added))
         return reread(find) if wanted.num_rows else None
 
     def _cursor(self, file: str) -> Connection:
@@ -147,7 +193,7 @@ class Stored:
             text_hashes: hashes of the texts in it; the shard is searched for these only.
         """
         self._trust["chunks"].add(file)
-        self._added.update((_beginning(key), file) for key in text_hashes)
+        self._added.update((text_key(key), file) for key in text_hashes)
 
     def add_shard(self, file: str) -> None:
         """Add a chunk shard that another process of the run has written, as `add_chunks` does."""
@@ -163,15 +209,32 @@ class Stored:
             embedder: id of the model; vectors of any other are not returned.
         """
         keys = list(text_hashes)
+        added = sorted({self._added[key] for key in map(text_key, keys) if key in self._added})
+        told = self._shards_of(keys)
+        # A text that many shards hold is in the newest of them, mostly with its neighbours.
+        found = self._vectors(keys, embedder, lambda files: (*told.newest(files), *added))
+        left = [key for key in keys if key not in found and len(told.by_text.get(key, ())) > 1]
+        return found | self._vectors(left, embedder, told.all)
+
+    def _shards_of(self, text_hashes: Sequence[str]) -> ShardsOfTexts:
+        files = self._files["chunks"]
+        if self._directory is None or not text_hashes or len(files) <= _FEW_SHARDS:
+            return ShardsOfTexts()
+        with self._cursor(files[0]) as cursor:
+            return self._directory.shards_of(cursor, text_hashes)
+
+    def _vectors(
+        self, text_hashes: Sequence[str], embedder: str, chosen: Callable[[Sequence[str]], Sequence[str]]
+    ) -> dict[str, StoredVector]:
         found = self._find(
             "chunks",
             f"""SELECT text_hash, arg_min(vector, {FILE}) AS vector, arg_min(tokens, {FILE}) AS tokens,
                 min({FILE}) AS {FILE}
             FROM {{shards}} SEMI JOIN wanted USING (text_hash)
             WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-            _wanted("text_hash", pa.string(), keys),
+            _wanted("text_hash", pa.string(), text_hashes),
             embedder,
-            added=(self._added[key] for key in map(_beginning, keys) if key in self._added),
+            chosen=chosen,
         )
         return {} if found is None else _stored_vectors(found)
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake.commits import files_of, open_table
+from parquetry.storage.lake.staging import commit_name, copy_name
+
+if TYPE_CHECKING:
+    from parquetry.storage.lake.shards import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class TableState:
 _MOST_KEPT = 64
 """tables"""
 Listing = frozenset[tuple[str, int, int, int]]
-"""name, size, time of change in nanoseconds and inode of each file of a log"""
+"""name, size, time of change in nanoseconds and inode of each file of a log that its newest version is read from"""
 _kept: dict[str, tuple[Listing, TableState]] = {}
 """log -> its files when it was read last, and what was read"""
 
@@ -54,16 +60,44 @@ def state_of(layout: Layout, table: Table) -> TableState:
     return state
 
 
+def follow(layout: Layout, table: Table, version: int, shards: Sequence[Shard]) -> None:
+    """Take note of a commit that this program has just made: the log is not read again for it.
+
+    Nothing is noted unless the log was read at the version before, and its other files are as they were then.
+
+    Args:
+        layout: layout of the corpus.
+        table: table of the commit.
+        version: version of the commit.
+        shards: shards that it added.
+    """
+    log = layout.log(table)
+    if not layout.is_local or log not in _kept:
+        return
+    before, state = _kept[log]
+    now = _listed(log)
+    commit = commit_name(version)
+    came, went = ({name for name, *_ in files} for files in (now - before, before - now))
+    is_next = version == state.version + 1 and {commit} <= came <= {commit, copy_name(commit)}
+    if is_next and went <= {copy_name(commit_name(state.version))}:
+        files = sorted({*state.files, *(layout.shard(table, shard.name) for shard in shards)})
+        _kept[log] = now, replace(state, version=version, files=tuple(files))
+
+
 def _read(layout: Layout, table: Table) -> TableState:
     opened = open_table(layout, table)
     return TableState(opened.version(), opened.metadata().description, files_of(opened))
 
 
 def _listed(log: str) -> Listing:
-    """Return the files of a log; nothing if there is none, or if it changes just now."""
+    """Return the files of a log from its newest checkpoint on; nothing if there is none, or if it changes just now."""
     try:
         with os.scandir(log) as entries:
-            found = [(entry.name, entry.stat()) for entry in entries]
+            files = list(entries)
+        # Numbers are as long as each other, and most files are older.
+        newest = max((file.name for file in files if file.name.endswith(".checkpoint.parquet")), default="")
+        oldest = newest.partition(".")[0]
+        found = [(file.name, file.stat()) for file in files if file.name >= oldest]
     except FileNotFoundError:
         return frozenset()
     return frozenset((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in found)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -18,10 +20,15 @@ def is_table(layout: Layout, table: Table) -> bool:
     Raises:
         SettingsError: a file stands at the path of the corpus.
     """
+    endings = (".json", ".checkpoint.parquet")
     if layout.is_local:
         last_folder(layout.root)
+        # Without a look at each of thousands of files.
+        with suppress(FileNotFoundError), os.scandir(layout.log(table)) as found:
+            return any(entry.name.endswith(endings) for entry in found)
+        return False
     entries = filesystem_at(layout.root).entries(layout.log(table))
-    return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
+    return any(entry.name.endswith(endings) for entry in entries)
 
 
 def make_table(layout: Layout, table: Table) -> None:

@@ -8,7 +8,7 @@ from parquetry.extract import media_types as kinds
 from parquetry.extract import ocr
 from parquetry.model import RawDocument
 from parquetry.plural import size_of
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 LEAST_SECONDS = 20
 """seconds for the smallest file; ordinary ones take a hundredth of that"""

@@ -27,7 +27,7 @@ from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 from parquetry.tasks.engine.fork_server import clear_environment, reading_context
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 

@@ -13,7 +13,7 @@ from parquetry.extract.html.reader import add_html
 from parquetry.extract.package import Package
 from parquetry.extract.properties import core_properties
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _STYLE_MAP = "\n".join(f"p.{HEADING_STYLE}{level} => h{level}:fresh" for level in range(1, 7))
 

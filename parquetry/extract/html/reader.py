@@ -18,7 +18,7 @@ from parquetry.extract.html.tables import is_layout_table, read_table
 from parquetry.extract.scanning import Marks
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _META = re.compile(rb"<meta\b[^>]*", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"""charset\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)

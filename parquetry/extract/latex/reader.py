@@ -12,7 +12,7 @@ from parquetry.extract.latex.parser import LatexReader
 from parquetry.extract.media_types import LATEX
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _BODY = re.compile(r"^[^%\n]{0,200}\\begin[ \t]*\{document\}", re.MULTILINE)
 _MOST_NAMED = 3

@@ -10,7 +10,7 @@ from parquetry.extract.mail.outlook import parse_outlook
 from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
 from parquetry.extract.media_types import EMAIL, MBOX, MSG
 from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 MAX_DEPTH = 2
 """levels of mails nested in a mail that are read; deeper ones are only named"""

@@ -11,7 +11,7 @@ from parquetry.extract.package import Package
 from parquetry.extract.page_numbers import without_page_number
 from parquetry.extract.properties import odf_properties
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _REPEATED = frozenset({"header", "footer", "date-time", "page-number"})
 """placeholders with the same text on every slide, as in PPTX"""

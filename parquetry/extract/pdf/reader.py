@@ -34,7 +34,7 @@ from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.extract.pdf.weight import Weights
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _CHARACTERS_PER_BYTE = 8
 """maximum characters of all pages per byte of the file, because the same page may be listed any number of times; the

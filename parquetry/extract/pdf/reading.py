@@ -11,7 +11,7 @@ from parquetry.extract.pdf import attachments as pdf_attachments
 from parquetry.extract.pdf.ruled_tables import RuledTables
 from parquetry.extract.quality import PageFacts
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from parquetry.extract.page_numbers import without_page_number
 from parquetry.extract.rtf.parser import parse_rtf
 from parquetry.extract.rtf.stories import RichText, write_blocks
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 
 class RtfExtractor:

@@ -24,7 +24,7 @@ from parquetry.extract.sheets.workbook import open_workbook, reading, second_wor
 from parquetry.extract.spreading import Spreading
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.sections import ExtractionSettings
+from parquetry.settings.extraction import ExtractionSettings
 
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"

@@ -1,11 +1,15 @@
 """Bytes and files that a refresh writes follow the change, not the corpus."""
 
 import random
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from parquetry.storage.files.layout import TABLES
+from parquetry.storage.lake import table_state
+from tests.openings import openings
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
@@ -55,3 +59,33 @@ def test_ten_changed_documents_write_four_shards_whatever_the_corpus_holds(tmp_p
         total.append(sum(files.values()))
         assert total[-1] <= 3 * (report.work.bytes_read + vectors)
     assert total[1] <= 1.02 * total[0]
+
+
+def opened_by_a_refresh(workshop, seed):
+    """Refresh with one changed document, as a new program would; return the number of openings by folder."""
+    root = Path(workshop.settings.corpus.root)
+    write(workshop, 0, seed)
+    table_state._kept.clear()
+    with openings([root / table for table in TABLES]) as found:
+        assert workshop.refresh().documents.changed == 1
+    return Counter(file.parent.name for file in found.elements() if file.suffix == ".parquet")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells what is opened")
+def test_small_refreshes_open_the_same_files_however_many_were_before(tmp_path):
+    """Neither the plan, nor the search for vectors, nor the index opens a shard that an earlier refresh wrote."""
+    workshop = Workshop(tmp_path)
+    for number in range(3):
+        write(workshop, number, number)
+    workshop.refresh()
+    # Few shards are read rather than looked up, and the index is a single file at first.
+    for seed in range(8):
+        write(workshop, 1, 1000 + seed)
+        workshop.refresh()
+    few = opened_by_a_refresh(workshop, 2000)
+    for seed in range(12):
+        write(workshop, 1, 3000 + seed)
+        workshop.refresh()
+    many = opened_by_a_refresh(workshop, 4000)
+    assert many == few
+    assert max(many.values()) <= 10

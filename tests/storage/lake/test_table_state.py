@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from parquetry.errors import DamagedCorpus
-from parquetry.storage.lake import table_state
+from parquetry.storage.lake import lake, table_state
+from parquetry.storage.lake.staging import CHECKPOINT_EVERY
 from parquetry.storage.lake.table_state import state_of
 from tests.storage.shelf import Shelf
 
@@ -33,6 +34,13 @@ def opened(monkeypatch):
     return tables, before
 
 
+@pytest.fixture
+def others(monkeypatch):
+    """Commits are those of another program, of which this one takes no note."""
+    monkeypatch.setattr(lake, "follow", lambda *_: None)
+
+
+@pytest.mark.usefixtures("others")
 def test_log_is_read_again_only_after_a_commit(shelf, opened):
     tables, _ = opened
     layout = shelf.lake.layout
@@ -45,6 +53,52 @@ def test_log_is_read_again_only_after_a_commit(shelf, opened):
     assert (second.version, set(first.files) < set(second.files)) == (first.version + 1, True)
     assert tables == ["documents"]
     assert shelf.texts() == {"a.md": ["one"], "b.md": ["two"]}
+
+
+def test_log_is_not_read_again_after_own_commits(shelf, opened):
+    tables, _ = opened
+    layout = shelf.lake.layout
+    state_of(layout, "documents")
+    del tables[:]
+    for number in range(3):
+        shelf.publish({f"b{number}.md": ["two"]})
+        followed = state_of(layout, "documents")
+        assert "documents" not in tables
+        table_state._kept.clear()
+        assert state_of(layout, "documents") == followed
+        del tables[:]
+    while state_of(layout, "documents").version % CHECKPOINT_EVERY:
+        shelf.publish({"c.md": [str(followed.version)]})
+        followed = state_of(layout, "documents")
+    table_state._kept.clear()
+    assert state_of(layout, "documents") == followed
+
+
+def test_own_commit_after_one_of_another_program_is_read_with_it(shelf, opened, monkeypatch):
+    tables, _ = opened
+    layout = shelf.lake.layout
+    first = state_of(layout, "documents")
+    with monkeypatch.context() as others:
+        others.setattr(lake, "follow", lambda *_: None)
+        shelf.publish({"b.md": ["two"]})
+    del tables[:]
+    shelf.publish({"c.md": ["three"]})
+    assert state_of(layout, "documents").version == first.version + 2
+    assert len(state_of(layout, "documents").files) == len(first.files) + 2
+    assert "documents" in tables
+
+
+def test_damage_before_an_own_commit_is_told(shelf):
+    layout = shelf.lake.layout
+    state_of(layout, "documents")
+    newest = sorted(Path(layout.log("documents")).glob("*.json"))[-1]
+    content = newest.read_bytes()
+    shelf.publish({"b.md": ["two"]})
+    version = state_of(layout, "documents").version
+    newest.write_bytes(content.replace(b"add", b"odd", 1))
+    table_state.follow(layout, "documents", version, [])
+    with pytest.raises(DamagedCorpus, match=newest.name):
+        state_of(layout, "documents")
 
 
 def test_commit_that_is_damaged_after_it_was_read_is_told(shelf):
