@@ -228,7 +228,9 @@ def _embed(
     hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
     by_hash: dict[str, str] = {}
     patient: dict[str, Owner] = {}
-    for document, keys, (_, _, inputs) in zip(documents, hashes, revisions, strict=True):
+    texts_of = zip(documents, hashes, revisions, strict=True)
+    # A budget buys the texts of described images first: held back, they would be described and paid for again.
+    for document, keys, (_, _, inputs) in sorted(texts_of, key=lambda each: not each[0].is_described):
         by_hash.update(zip(keys, inputs, strict=True))
         if not document.is_described:
             for key in keys:

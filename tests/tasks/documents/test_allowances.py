@@ -28,6 +28,8 @@ from tests.servers.embedding_server import Request as Asked
 from tests.tasks.documents.orders_engine import Execute, OrdersEngine
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 PRICE = 1000.0
 """US dollars per million tokens"""
 EACH = 89 * PRICE / 1e6
@@ -285,6 +287,22 @@ def test_descriptions_of_images_are_paid_from_allowances(workshop, server):
         assert 0 < report.documents.added == len(chat.bodies) < 6
     (refusal,) = report.refused
     assert f"{6 - report.documents.added} documents stay as before" in refusal
+
+
+def test_text_of_a_described_image_is_bought_before_the_others(workshop, server):
+    """Held back, it would be described and paid for again."""
+    workshop.write("crane.png", picture())
+    for number in range(8):
+        workshop.write(f"{number}.md", f"Note {number}: " + f"{number}" * 291)
+    workshop.sections["extraction"] = {"workers": 1, "ocr": False, "include_image_descriptions": True}
+    workshop.sections["embedding"]["batch_inputs"] = 1
+    with ChatServer([said(CRANE)]) as chat:
+        prices = {"price_per_million_input_tokens": 1000, "price_per_million_output_tokens": 10_000}
+        workshop.sections["llm"] = {"model": "m", "base_url": chat.url, "max_reply_tokens": 16, **prices}
+        report = refresh(workshop, 2.0, 1, documents=9)
+        assert workshop.rows()["crane.png"].status == "indexed"
+        assert (report.documents.added, len(report.refused)) == (6, 1)
+        assert (refresh(workshop, 2.0, 1, documents=9).refused, len(workshop.rows())) == ((), 9)
 
 
 def test_no_order_of_a_run_without_a_budget_has_an_allowance(workshop, server):
