@@ -7,8 +7,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
-
 from parquetry import ids
 from parquetry.model import DocumentRow, Item
 
@@ -50,7 +48,7 @@ class KnownRows:
         """documents of the source"""
         self._paths.sort()
         self._contents.sort()
-        self._sizes = array("q", np.unique(np.frombuffer(sizes, np.int64)).tobytes() if sizes else b"")
+        self._sizes = _each_once(sizes)
 
     def at(self, path: str) -> DocumentRow | None:
         """Return the row of the source's document at a path."""
@@ -121,6 +119,8 @@ class _Places:
 
     def sort(self) -> None:
         """Sort the places, which have all been added, so that they can be found."""
+        import numpy as np
+
         if self._places:
             columns = np.frombuffer(self._hashes, np.int64), np.frombuffer(self._places, np.int64)
             order = np.argsort(columns[0], kind="stable")
@@ -135,3 +135,10 @@ class _Places:
             found.append(self._places[number])
             number += 1
         return found
+
+
+def _each_once(numbers: array[int]) -> array[int]:
+    """Return numbers in ascending order, each once."""
+    import numpy as np
+
+    return array("q", np.unique(np.frombuffer(numbers, np.int64)).tobytes()) if numbers else numbers

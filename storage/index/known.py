@@ -25,7 +25,7 @@ from parquetry.storage.index.remembered import shards_of_texts, unchecked
 from parquetry.storage.lake.current import Content, CurrentRows
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.stored import ShardsOfTexts
+from parquetry.storage.lake.text_shards import ShardsOfTexts
 
 Result = TypeVar("Result")
 _log = logging.getLogger("parquetry")

@@ -14,7 +14,7 @@ from parquetry.storage.database import Connection, sql_list, tuples
 from parquetry.storage.files.layout import Layout, file_name
 from parquetry.storage.lake.damage import faults_in
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.stored import KEY_DIGITS, ShardsOfTexts, text_key
+from parquetry.storage.lake.text_shards import KEY_DIGITS, ShardsOfTexts, text_key
 
 Mark = tuple[int, int, int]
 """size in bytes, time of the last change in nanoseconds, inode: a file with the same mark is as it was"""

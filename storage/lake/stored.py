@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +14,16 @@ from parquetry.errors import FilesGaveWay
 from parquetry.model import Chunk
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.files.layout import Layout, Table, file_name
+from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import StoredText, parse_structure
+from parquetry.storage.lake.text_shards import ShardsOfTexts, TextDirectory, text_key
 from parquetry.storage.lake.trust import FILE, Trust
 from parquetry.storage.replaced_files import reread
 
 Vector = npt.NDArray[np.float32]
 _LONGEST = 1e4
 """upper bound of a vector's length; vectors have a length of about 1, and a longer one than this is damaged"""
-KEY_DIGITS = 15
-"""hexadecimal digits of a text's hash in its key: 60 bits"""
 _FEW_SHARDS = 4
 """shards that are read rather than looked up"""
 
@@ -60,50 +58,11 @@ def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
     return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
 
 
-def text_key(text_hash: str) -> int:
-    """Return the beginning of a text's hash, enough to find the shards that may hold it; a third of its memory."""
-    return int(text_hash[:KEY_DIGITS], 16)
-
-
 _STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
 
 
 def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Table:
     return pa.table({column: pa.array(list(dict.fromkeys(values)), kind)})
-
-
-@dataclass(frozen=True, slots=True)
-class ShardsOfTexts:
-    """Shards of `chunks` in which some texts may be."""
-
-    known: frozenset[str] = frozenset()
-    """names of the shards of which it is known what they hold; all others have to be read"""
-    by_text: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """text hash -> names of the known shards that may hold the text, newest first; a text in none of them is missing"""
-
-    def newest(self, files: Sequence[str]) -> list[str]:
-        """Return the files to read for the newest rows of the texts."""
-        return self._among(files, {names[0] for names in self.by_text.values()})
-
-    def all(self, files: Sequence[str]) -> list[str]:
-        """Return the files to read for all rows of the texts."""
-        return self._among(files, {name for names in self.by_text.values() for name in names})
-
-    def _among(self, files: Sequence[str], holding: Container[str]) -> list[str]:
-        return [file for file in files if (name := file_name(file)) not in self.known or name in holding]
-
-
-class TextDirectory(Protocol):
-    """Knows shards by the texts that they hold."""
-
-    def shards_of(self, connection: Connection, text_hashes: Sequence[str]) -> ShardsOfTexts:
-        """Return the shards in which texts may be; nothing if that cannot be told.
-
-        Args:
-            connection: connection to use, to no database.
-            text_hashes: hashes of the texts.
-        """
-        ...
 
 
 class Stored:
