@@ -19,6 +19,7 @@ def test_every_plan_finds_what_is_new_or_changed(tmp_path: Path) -> None:
         "unchanged": {"scanned": 30, "unchanged": 30},
         "ten changed": {"scanned": 30, "changed": 10, "unchanged": 20},
         "one named": {"scanned": 1, "unchanged": 1},
+        "settings changed": {"scanned": 30, "changed": 30},
         "listing": {"scanned": 30},
     }
     assert all(each["peak_pss_mb"] > 10 for each in result["steps"])
