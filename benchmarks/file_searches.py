@@ -15,7 +15,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from benchmarks.conditions import conditions, write_result
 from benchmarks.filings import settings_of
+from benchmarks.filings_parts import replaced
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.ranking.evaluation import read_dataset
@@ -48,12 +49,13 @@ def _no_identities(_index: IndexInFile, _weights: Mapping[int, float], docs: npt
     return np.zeros(len(docs))
 
 
-WAYS: Mapping[str, Mapping[str, Any]] = {
-    "without identities, SQL": {"MOST_POSTINGS": -1, "identity_scores": _no_identities},
-    "with identities, SQL": {"MOST_POSTINGS": -1},
-    "as shipped": {},
+_BY_SQL = (visible_index, "MOST_POSTINGS", -1)
+WAYS: Mapping[str, Sequence[tuple[Any, str, Any]]] = {
+    "without identities, SQL": (_BY_SQL, (IndexInFile, "identity_scores", _no_identities)),
+    "with identities, SQL": (_BY_SQL,),
+    "as shipped": (),
 }
-"""way -> what replaces the limit of the module and the method of the reader of the file"""
+"""way -> what is replaced: owner, name and value"""
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
@@ -83,19 +85,6 @@ def _corpora(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
         yield "filings", settings, [json.loads(line)["question"] for line in asked]
 
 
-@contextmanager
-def _replaced(way: Mapping[str, Any]) -> Iterator[None]:
-    places = [(IndexInFile if name == "identity_scores" else visible_index, name, value) for name, value in way.items()]
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
-    try:
-        for owner, name, value in places:
-            setattr(owner, name, value)
-        yield
-    finally:
-        for owner, name, value in before:
-            setattr(owner, name, value)
-
-
 def _measured(settings: Settings, queries: Sequence[str]) -> dict[str, Any]:
     random = np.random.default_rng(7)
     spent: dict[str, dict[str, list[float]]] = {mode: {way: [] for way in WAYS} for mode in MODES}
@@ -107,7 +96,7 @@ def _measured(settings: Settings, queries: Sequence[str]) -> dict[str, Any]:
         for mode in MODES:
             for _ in range(ROUNDS):
                 for name, way in WAYS.items():
-                    with _replaced(way):
+                    with replaced(way):
                         started = time.process_time()
                         # Twice in a row, the second would be remembered.
                         for query in queries:

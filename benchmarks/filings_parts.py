@@ -43,25 +43,28 @@ PARTS: Mapping[str, Sequence[tuple[Any, str, Any]]] = {
 
 
 @contextmanager
-def without(constants: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Set constants, and set them back at the end.
+def replaced(attributes: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Set attributes, and set them back at the end.
+
+    Args:
+        attributes: owner, a module or a class; name; value.
 
     Raises:
-        AttributeError: there is no such constant.
+        AttributeError: there is no such attribute.
     """
-    before = [(module, name, getattr(module, name)) for module, name, _ in constants]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in attributes]
     try:
-        for module, name, value in constants:
-            setattr(module, name, value)
+        for owner, name, value in attributes:
+            setattr(owner, name, value)
         yield
     finally:
-        for module, name, value in before:
-            setattr(module, name, value)
+        for owner, name, value in before:
+            setattr(owner, name, value)
 
 
 def measured(source: Path, questions: Sequence[Question], constants: Sequence[tuple[Any, str, Any]]) -> dict[str, Any]:
     """Return the figures of each mode over a folder of reports, with constants set."""
-    with tempfile.TemporaryDirectory(prefix="parquetry-parts-") as scratch, without(constants):
+    with tempfile.TemporaryDirectory(prefix="parquetry-parts-") as scratch, replaced(constants):
         settings = settings_of(Path(scratch), source)
         run_refresh(Request(settings), DirectEngine(), Observer())
         return questions_found(settings, questions)
@@ -71,7 +74,7 @@ def indexed_anew(settings: Settings, constants: Sequence[tuple[Any, str, Any]], 
     """Return figures of a corpus that is there, whose index is built with constants set."""
     index = Path(settings.corpus.root) / "index"
     shutil.rmtree(index)
-    with without(constants):
+    with replaced(constants):
         return figures()
 
 

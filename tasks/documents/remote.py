@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Self
 
 from pydantic import TypeAdapter
@@ -66,8 +67,15 @@ class RemoteReport:
     """True if the allowance was claimed by the execution that reports"""
 
 
-_ORDERS = TypeAdapter(BatchOrder)
-_REPORTS = TypeAdapter(RemoteReport)
+@cache
+def _orders() -> TypeAdapter[BatchOrder]:
+    # Made with the first order: most runs have none.
+    return TypeAdapter(BatchOrder)
+
+
+@cache
+def _reports() -> TypeAdapter[RemoteReport]:
+    return TypeAdapter(RemoteReport)
 
 
 def check_workers(settings: Settings) -> None:
@@ -156,7 +164,7 @@ class BatchOrders:
         known = RunOrder(run.stamp, run.base.version, scopes, models, run.reuse_vectors)
         # The changes of a large plan are read from a file of this process.
         alone = replace(batch, changes=tuple(batch.changes))
-        return _ORDERS.dump_json(BatchOrder(known, alone, self._allowance(alone, parts))).decode()
+        return _orders().dump_json(BatchOrder(known, alone, self._allowance(alone, parts))).decode()
 
     def _allowance(self, batch: Batch, parts: int) -> BatchAllowance | None:
         """Reserve a part of the budget for a batch; None if there is no budget."""
@@ -172,7 +180,7 @@ class BatchOrders:
         return allowance
 
     def _receive(self, answer: str) -> BatchReport:
-        remote = _REPORTS.validate_json(answer)
+        remote = _reports().validate_json(answer)
         for purpose, used in remote.usage.items():
             self._run.ledger.note(purpose, used)
         self._end(remote.report.batch, is_reported=remote.is_claimed)
@@ -222,7 +230,7 @@ def carry_out(order: str, settings: Settings, gate: Gate) -> str:
             a source.
         ParquetryError: as for `process_batch`.
     """
-    known = _ORDERS.validate_json(order)
+    known = _orders().validate_json(order)
     with joined(known.run, settings, gate) as worker:
         worker.find_new_vectors(known.run.models)
         ledger = ledger_of(known.batch, known.allowance, settings, worker.run.lake.layout)
@@ -231,9 +239,9 @@ def carry_out(order: str, settings: Settings, gate: Gate) -> str:
             refused = _refused(known.batch, run)
         usage, retries = worker.take_counts(ledger)
     lost, is_claimed = tuple(report.lost.items()), isinstance(ledger, AllowanceLedger) and ledger.is_claimed
-    return _REPORTS.dump_json(
-        RemoteReport(replace(report, lost={}), lost, usage, retries, refused, is_claimed)
-    ).decode()
+    return (
+        _reports().dump_json(RemoteReport(replace(report, lost={}), lost, usage, retries, refused, is_claimed)).decode()
+    )
 
 
 def _reported(batch: Batch, run: DocumentRun) -> BatchReport:

@@ -7,7 +7,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic
@@ -135,13 +135,10 @@ class RunWorker:
         Args:
             ledger: ledger of the batch.
         """
-        try:
-            with self.run.paid_by(ledger) as run:
-                yield run
-        except BaseException:
-            with self._lock:
-                self._count(ledger)
-            raise
+        with ExitStack() as unfinished, self.run.paid_by(ledger) as run:
+            unfinished.callback(self._count_of_failed, ledger)
+            yield run
+            unfinished.pop_all()
 
     def take_counts(self, ledger: Ledger) -> tuple[dict[Purpose, Usage], tuple[RetryCount, ...]]:
         """Return the usage of a batch and of failed ones before it, and the retries since the last call.
@@ -153,6 +150,10 @@ class RunWorker:
             self._count(ledger)
             usage, self._usage = self._usage.usage, Ledger()
             return usage, self.run.retries.take()
+
+    def _count_of_failed(self, ledger: Ledger) -> None:
+        with self._lock:
+            self._count(ledger)
 
     def _count(self, ledger: Ledger) -> None:
         for purpose, used in ledger.usage.items():

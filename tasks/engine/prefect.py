@@ -127,11 +127,10 @@ def _batch_task(batches: Sequence[Work], handler: BatchHandler[Work, Report]) ->
 
 
 def _received(batch: Work, answer: PrefectFuture[str], workers: Workers, remote: RemoteBatches[Work, Report]) -> Report:
-    try:
+    with ExitStack() as unanswered:
+        unanswered.callback(remote.lost, batch)
         content = workers.answer(answer)
-    except Exception:
-        remote.lost(batch)
-        raise
+        unanswered.pop_all()
     return remote.receive(content)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import filings_parts
 from benchmarks.filings_made import write_reports
-from benchmarks.filings_parts import PARTS, without
+from benchmarks.filings_parts import PARTS, replaced
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -17,14 +17,14 @@ def test_a_part_is_switched_off_by_other_values_and_back_on(part: str):
     before = [getattr(module, name) for module, name, _ in constants]
     assert all(value != now for (*_, value), now in zip(constants, before, strict=True))
     during = []
-    with without(constants):
+    with replaced(constants):
         during = [getattr(module, name) for module, name, _ in constants]
     assert during == [value for *_, value in constants]
     assert [getattr(module, name) for module, name, _ in constants] == before
 
 
 def test_a_constant_that_is_gone_is_an_error():
-    with pytest.raises(AttributeError), without([(filings_parts, "NO_SUCH_CONSTANT", 1)]):
+    with pytest.raises(AttributeError), replaced([(filings_parts, "NO_SUCH_CONSTANT", 1)]):
         pass
 
 

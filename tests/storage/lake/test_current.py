@@ -8,6 +8,8 @@ import pytest
 
 from parquetry.planning.estimate import extension_of
 from parquetry.planning.outline import DocumentOutline
+from parquetry.storage.database import open_duckdb
+from parquetry.storage.lake import current
 from parquetry.storage.lake.current import CurrentRows, current_rows
 from parquetry.storage.lake.lake import Lake
 from tests.records import content_hash, failed, row
@@ -119,3 +121,21 @@ def test_amounts_are_summed_by_the_extension_that_a_plan_tells_from_a_path(tmp_p
     expected = {extension: (sum(sizes), 3 * len(sizes), 2 * len(sizes)) for extension, sizes in sums.items()}
     assert found.by_extension == expected
     assert dict(found.sizes) == {"default": {each.size for each in rows}}
+
+
+@pytest.mark.slow
+def test_rows_of_all_documents_are_read_in_less_memory_than_they_take(tmp_path, monkeypatch):
+    lake, random = Lake(str(tmp_path / "corpus"), create=True), Random(1)
+    wide = [row(f"{number}.md", str(number), title=random.randbytes(2500).hex()) for number in range(20_000)]
+    lake.publish(lake.snapshot(), wide, "run-1")
+
+    def limited():
+        connection = open_duckdb()
+        connection.execute("SET memory_limit = '80MB'")
+        connection.execute("SET max_temp_directory_size = '0B'")
+        return connection
+
+    monkeypatch.setattr(current, "open_duckdb", limited)
+    rows = CurrentRows(lake.snapshot(), ["default"])
+    read = rows.each_named(each.document_id for each in rows.outlines())
+    assert sum(len(each.title) for each in read) == 5000 * 20_000
