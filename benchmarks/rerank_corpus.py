@@ -71,7 +71,7 @@ class Corpus:
         with closing(reader.index.session()) as session:
             self.chunks = rows(
                 session,
-                f"""SELECT c.rowid AS number, d.filename, c.page, c.text, c.chunk_index, c.vector_1 AS vector,
+                f"""SELECT c.chunk AS number, d.filename, c.page, c.text, c.chunk_index, c.vector_1 AS vector,
                     coalesce(c.headings, []) AS headings, {CHUNK_TOKENS} AS words
                 FROM parts.chunks AS c JOIN parts.documents AS d USING (doc) ORDER BY d.document_id, c.chunk_index""",
             )

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import duckdb
@@ -135,6 +135,17 @@ def tuples(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> 
     """Return all rows of a query as tuples."""
     with reading():
         return connection.execute(sql, list(parameters)).fetchall()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Run many statements in one commit; each commit of its own would wait for the disk."""
+    connection.execute("BEGIN")
+    with ExitStack() as unfinished:
+        unfinished.callback(connection.execute, "ROLLBACK")
+        yield
+        unfinished.pop_all()
+    connection.execute("COMMIT")
 
 
 def sql_list(values: Iterable[str]) -> str:

@@ -108,6 +108,13 @@ class SearchSettings(Section):
         description="Where search indexes are kept; default: beside the corpus, or in the user's cache if the corpus "
         "cannot be written.",
     )
+    segment_chunks: int = Field(
+        5_000_000,
+        ge=100,
+        le=100_000_000,
+        description="Chunks from which the rows of the search index move from its file to files of their own, which "
+        "are not written again.",
+    )
     calibration: str | None = Field(
         None,
         examples=["./calibration.json"],

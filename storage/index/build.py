@@ -1,15 +1,15 @@
 """Fill the tables of the search index from a snapshot of the lake, and update them to another version.
 
-All tables are in the schema `parts`. Chunks and postings are only ever appended: rows that a publish replaced are
-listed in `parts.dead` and left out of every answer until `needs_rebuild` requires a rebuild. A refresh therefore costs
-what the publish changed.
+All tables are in the schema `parts`, or in `segment` if their rows are divided among files (`segments`). Chunks and
+postings are only ever appended: rows that a publish replaced are listed in `parts.dead` and left out of every answer
+until `needs_rebuild` requires a rebuild. A refresh therefore costs what the publish changed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import duckdb
@@ -17,8 +17,9 @@ import duckdb
 from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
-from parquetry.storage.database import Connection, sql_list, tuples
+from parquetry.storage.database import Connection, sql_list, transaction, tuples
 from parquetry.storage.files.layout import TABLES, WIDENED, Table, file_name
+from parquetry.storage.index import segments
 from parquetry.storage.index.codes import add_codes, make_codes
 from parquetry.storage.index.identities import add_identities, keep_numbers, note_numbers
 from parquetry.storage.index.remembered import marks_of, note_checked, note_texts
@@ -29,7 +30,7 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import replaced_by
 from parquetry.storage.lake.snapshot_views import scan
 
-FORMAT = 9
+FORMAT = 10
 """incremented when an older program would misread the file; an index of another format is rebuilt"""
 
 _TABLES = (
@@ -37,11 +38,7 @@ _TABLES = (
     "CREATE TABLE parts.meta (key VARCHAR, value VARCHAR)",
     "CREATE TABLE parts.spaces (space INTEGER, embedder VARCHAR, dimension INTEGER)",
     "CREATE TABLE parts.revisions (doc INTEGER, revision BIGINT, space INTEGER, chunks INTEGER, length BIGINT)",
-    "CREATE TABLE parts.dead (doc INTEGER)",
-    """CREATE TABLE parts.chunks (doc INTEGER, revision BIGINT, chunk_index INTEGER, start BIGINT, "end" BIGINT,
-    kind VARCHAR, page INTEGER, headings VARCHAR[], text VARCHAR, tokens INTEGER, text_hash VARCHAR,
-    embedder VARCHAR)""",
-    "CREATE TABLE parts.postings (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)",
+    "CREATE TABLE parts.dead (doc INTEGER, chunks INTEGER)",
     "CREATE TABLE parts.identities (term INTEGER, document INTEGER, weight FLOAT)",
     "CREATE TABLE parts.terms (term INTEGER, stem VARCHAR)",
     # Every search looks up a few stems among hundreds of thousands.
@@ -77,7 +74,7 @@ def create_tables(connection: Connection, language: str) -> None:
 
 
 def _create_tables(connection: Connection, language: str) -> None:
-    for statement in (*_TABLES, *MACROS):
+    for statement in (*_TABLES, *segments.TABLES, *MACROS):
         connection.execute(statement)
     columns = {name: _columns(name) for name in ("documents", *_COPIED)}
     connection.execute(f"CREATE TABLE parts.documents ({columns['documents']}, doc INTEGER, number INTEGER)")
@@ -86,6 +83,7 @@ def _create_tables(connection: Connection, language: str) -> None:
     _write_state(connection, IndexState(FORMAT, -1, language, {}))
     # Stored from the start, so that a query can recognise its stop words even if no text holds them.
     learn_words(connection, sorted(stop_words(language)), language)
+    segments.join_segments(connection)
 
 
 def read_state(connection: Connection) -> IndexState:
@@ -115,11 +113,11 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
         _retire(connection)
         _check_models(connection)
         _wanted(connection)
-        first = count_of(connection, "SELECT count(*) FROM parts.chunks")
+        first = segments.next_chunk(connection)
         spaces = _spaces(connection)
         for space, dimension in spaces:
             _chunks(connection, snapshot, state, space, dimension)
-    # Rows have their final rowids once they are committed.
+    # What has been added goes to disk before more is kept in memory.
     with transaction(connection):
         _check_complete(connection, snapshot, first)
         for space, _ in spaces:
@@ -140,17 +138,6 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
         # Shards that are not remembered are read by those who look for a text, and tell what is wrong.
         note_texts(connection, snapshot)
     return damaged
-
-
-@contextmanager
-def transaction(connection: Connection) -> Iterator[None]:
-    """Run many statements in one commit; each commit of its own would wait for the disk."""
-    connection.execute("BEGIN")
-    with ExitStack() as unfinished:
-        unfinished.callback(connection.execute, "ROLLBACK")
-        yield
-        unfinished.pop_all()
-    connection.execute("COMMIT")
 
 
 def _columns(table: str) -> str:
@@ -209,14 +196,14 @@ def _retire(connection: Connection) -> None:
     """Mark the revisions that no document has any more as dead."""
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE retired AS
-        SELECT doc FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
+        SELECT doc, chunks FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
     )
     if not count_of(connection, "SELECT count(*) FROM retired"):
         return
     connection.execute("INSERT INTO parts.dead FROM retired")
     connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
     for (space,) in tuples(connection, "SELECT space FROM parts.spaces"):
-        connection.execute(f"DELETE FROM parts.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
+        connection.execute(f"DELETE FROM segment.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
 
 
 def _check_models(connection: Connection) -> None:
@@ -252,11 +239,12 @@ def _wanted(connection: Connection) -> None:
 def _spaces(connection: Connection) -> list[tuple[int, int]]:
     """Return the vector spaces of new revisions, after creating their tables."""
     for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
-        names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
+        names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE segment.chunks)")]
         if f"vector_{space}" in names:
             continue
-        connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
+        connection.execute(f"ALTER TABLE segment.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
         make_codes(connection, space, dimension)
+        segments.join_segments(connection)
     used = tuples(connection, "SELECT space, dimension FROM parts.spaces SEMI JOIN wanted USING (space) ORDER BY 1")
     return [(space, dimension) for space, dimension in used]
 
@@ -265,7 +253,7 @@ def _revisions(connection: Connection, first: int) -> None:
     connection.execute(
         """INSERT INTO parts.revisions
         SELECT w.doc, w.revision, w.space, coalesce(c.chunks, 0), coalesce(l.length, 0) FROM wanted AS w
-        LEFT JOIN (SELECT doc, count(*) AS chunks FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) AS c USING (doc)
+        LEFT JOIN (SELECT doc, count(*) AS chunks FROM segment.chunks WHERE chunk >= $1 GROUP BY doc) AS c USING (doc)
         LEFT JOIN (SELECT doc, sum(length) AS length FROM lengths GROUP BY doc) AS l USING (doc)""",
         [first],
     )
@@ -291,9 +279,11 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
             f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
             FROM read_parquet({sql_list(files)}) SEMI JOIN missing USING (revision)"""
         )
+        last = segments.next_chunk(connection) - 1
         connection.execute(
-            f"""INSERT INTO parts.chunks BY NAME
-            SELECT w.doc, {_CHUNK_COLUMNS}, c.vector::FLOAT[{dimension}] AS vector_{space}
+            f"""INSERT INTO segment.chunks BY NAME
+            SELECT (row_number() OVER () + {last})::INTEGER AS chunk, w.doc, {_CHUNK_COLUMNS},
+                c.vector::FLOAT[{dimension}] AS vector_{space}
             FROM read_parquet({sql_list(files)}) AS c
             JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
         )
@@ -306,7 +296,7 @@ def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> N
         connection,
         """SELECT count(*) FROM (SELECT revision, max(chunks) AS wanted FROM parts.documents GROUP BY revision)
         JOIN wanted USING (revision)
-        LEFT JOIN (SELECT doc, count(*) AS held FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) USING (doc)
+        LEFT JOIN (SELECT doc, count(*) AS held FROM segment.chunks WHERE chunk >= $1 GROUP BY doc) USING (doc)
         WHERE coalesce(held, 0) < wanted""",
         [first],
     )

@@ -115,9 +115,9 @@ _CHUNK = 'chunk_index, start, "end", kind, page, headings, text, tokens, text_ha
 
 def _codes(connection: Connection, spaces: Sequence[VectorSpace]) -> Iterator[Disagreement]:
     for space in spaces:
-        sample = f"""SELECT c.rowid AS chunk, c.doc, vector_{space.number} AS vector FROM parts.chunks AS c
+        sample = f"""SELECT c.chunk, c.doc, vector_{space.number} AS vector FROM parts.chunks AS c
             SEMI JOIN parts.documents USING (doc) WHERE vector_{space.number} IS NOT NULL
-            ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}"""
+            ORDER BY hash(c.chunk) LIMIT {SAMPLE_CHUNKS}"""
         words = ", ".join(signature_columns(space.dimension))
         found = tuples(
             connection,
@@ -143,8 +143,8 @@ def _words(connection: Connection, language: str) -> Iterator[Disagreement]:
     """Compare the words of a sample, counted again."""
     sampled = rows(
         connection,
-        f"""SELECT c.rowid AS chunk, {CHUNK_TOKENS} AS tokens, tokens({CHUNK_HEADINGS}) AS headings
-        FROM parts.chunks AS c SEMI JOIN parts.documents USING (doc) ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}""",
+        f"""SELECT c.chunk, {CHUNK_TOKENS} AS tokens, tokens({CHUNK_HEADINGS}) AS headings
+        FROM parts.chunks AS c SEMI JOIN parts.documents USING (doc) ORDER BY hash(c.chunk) LIMIT {SAMPLE_CHUNKS}""",
     )
     stored = tuples(
         connection,

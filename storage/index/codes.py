@@ -20,7 +20,7 @@ def make_codes(connection: Connection, space: int, dimension: int) -> None:
     import pyarrow as pa
 
     columns = ", ".join(f"{name} BIGINT" for name in signature_columns(dimension))
-    connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
+    connection.execute(f"CREATE TABLE segment.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
     rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
     words, masks = zip(*(bit_place(bit) for bit in range(dimension)), strict=True)
     table = {"word": pa.array(words, pa.int32()), "mask": pa.array(masks, pa.int64()), "axis": rows}
@@ -38,8 +38,8 @@ def add_codes(connection: Connection, space: int, first: int) -> None:
     axes = _axes(connection, space)
     for start, end in slices(connection, first):
         rows: pa.Table = connection.sql(
-            f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
-            WHERE rowid >= {start} AND rowid < {end} AND vector_{space} IS NOT NULL"""
+            f"""SELECT chunk, doc, vector_{space} AS vector FROM segment.chunks
+            WHERE chunk >= {start} AND chunk < {end} AND vector_{space} IS NOT NULL"""
         ).to_arrow_table()
         if not rows.num_rows:
             continue
@@ -51,7 +51,7 @@ def add_codes(connection: Connection, space: int, first: int) -> None:
         numbers = {name: pa.array(rows.column(name).to_numpy().copy()) for name in ("chunk", "doc")}
         batch = pa.table({**numbers, **words})
         connection.register("batch", batch)
-        connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
+        connection.execute(f"INSERT INTO segment.codes_{space} BY NAME FROM batch")
         connection.unregister("batch")
 
 

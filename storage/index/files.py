@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,11 @@ import duckdb
 from parquetry import ids
 from parquetry.settings.home import user_cache
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.files.durable import PRIVATE, make_folder
+from parquetry.storage.files.durable import PRIVATE, make_folder, sync
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, file_name
 from parquetry.storage.index.open_index import OpenIndex, attach
+from parquetry.storage.index.segments import segment_file
 from parquetry.storage.lake.lake import Snapshot
 
 FILE_NAME = re.compile(r"index-(\d+)\.duckdb")
@@ -40,6 +41,25 @@ class IndexFile:
     def lease(self) -> Path:
         """File on which readers hold a shared lock while they read."""
         return self.path.with_suffix(".lease")
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """Names of the segments that it needs, as its lease tells; none if it is gone."""
+        with suppress(FileNotFoundError):
+            return tuple(self.lease.read_text("ascii").split())
+        return ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the file and its segments."""
+        files = (self.path, *(segment_file(self.path.parent, name) for name in self.segments))
+        return sum(file.stat().st_size for file in files)
+
+    def begin_lease(self, segments: Iterable[str]) -> None:
+        """Create the lease of a file that is about to get its name, with the names of the segments that it needs."""
+        self.lease.write_text("\n".join(segments), "ascii")
+        if self.segments:
+            sync(self.lease)
 
 
 def folder_of(layout: Layout, settings: SearchSettings) -> Path:

@@ -39,6 +39,7 @@ from parquetry.storage.index.files import (
     unread,
 )
 from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, attached, build, is_sound, update
+from parquetry.storage.index.segments import Division, segment_file, segment_files, segments_of
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Snapshot
@@ -74,14 +75,15 @@ class IndexFolder:
         # A caller that names no language reads an index of any language.
         self._any_language = "language" not in settings.model_fields_set
         self.path = folder_of(layout, settings)
+        self._division = Division(self.path, settings.segment_chunks)
 
     def newest(self) -> IndexFile | None:
         """Return the index of the highest version."""
         return next(iter(self._files()), None)
 
     def sizes(self) -> list[int]:
-        """Return the sizes of the finished index files in bytes, newest first."""
-        return [file.path.stat().st_size for file in self._files()]
+        """Return the sizes of the finished index files in bytes, newest first; segments are counted in each."""
+        return [file.bytes for file in self._files()]
 
     def _files(self) -> list[IndexFile]:
         """Return all finished index files, newest first."""
@@ -159,37 +161,41 @@ class IndexFolder:
         for lease in self.path.glob("*.lease"):
             if not lease.with_suffix(".duckdb").exists():
                 lease.unlink(missing_ok=True)
+        needed = {name for file in self._files() for name in file.segments}
+        for segment in segment_files(self.path):
+            if segment.stem not in needed:
+                delete(segment)
 
     def _build(self, snapshot: Snapshot, building: Path) -> IndexFile:
-        brought = self._take_over(building) and self._advance(building, snapshot)
-        if not brought:
-            self._build_anew(snapshot, building)
+        brought = self._advance(building, snapshot) if self._take_over(building) else None
+        segments = self._build_anew(snapshot, building) if brought is None else brought
         made = self._file(snapshot.version)
-        made.lease.touch()
+        made.begin_lease(segments)
         # The new file is on disk before the files that it replaces are deleted.
         replace(building, made.path)
         others = [file for file in self._files() if file != made]
         # A file of a later version was unusable, or this one would not have been built; if this one was built from
         # nothing, so were all the others.
-        useless = [file for file in others if file.version > made.version or not brought]
+        useless = [file for file in others if file.version > made.version or brought is None]
         for old in (*useless, *others[len(useless) + KEPT - 1 :]):
             delete(old.path)
             old.lease.unlink(missing_ok=True)
         return made
 
-    def _build_anew(self, snapshot: Snapshot, building: Path) -> None:
+    def _build_anew(self, snapshot: Snapshot, building: Path) -> list[str]:
+        """Build a file from the corpus; return the names of its segments."""
         language = self._present_language() or self._language
         is_large = chunk_bytes(snapshot) > _LARGE_BYTES
         for memory in BUILD_MEMORY[-1:] if is_large else BUILD_MEMORY:
             delete(building)
             try:
                 with attached(building, read_only=False, memory=memory) as connection:
-                    build(connection, snapshot, language)
+                    build(connection, snapshot, language, self._division)
+                    return [each.name for each in segments_of(connection)]
             except duckdb.OutOfMemoryException:
                 if memory == BUILD_MEMORY[-1]:
                     raise
-            else:
-                return
+        raise AssertionError("the last try ends")
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
@@ -204,7 +210,8 @@ class IndexFolder:
     def _take_over(self, building: Path) -> bool:
         """Provide a working file that holds an earlier version."""
         files = self._files()
-        for spare in files[1:]:
+        # One that lacks segments of the newest file has their rows, and would write them a second time.
+        for spare in (file for file in files[1:] if file.segments == files[0].segments):
             with unread(spare) as free:
                 taken = free and rename(spare.path, building)
             if taken:
@@ -217,18 +224,18 @@ class IndexFolder:
                 shutil.copyfile(files[0].path, building)
             return held
 
-    def _advance(self, building: Path, snapshot: Snapshot) -> bool:
-        """Update a file; False if a rebuild is better."""
+    def _advance(self, building: Path, snapshot: Snapshot) -> list[str] | None:
+        """Update a file; return the names of its segments, or None if a rebuild is better."""
         try:
             with attached(building, read_only=False) as connection:
                 state = read_state(connection)
                 if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
-                    return False
-                update(connection, snapshot)
-                return True
+                    return None
+                update(connection, snapshot, self._division)
+                return [each.name for each in segments_of(connection)]
         except _UNUSABLE:
             # Any fault of a derived file is repaired by rebuilding it from the corpus.
-            return False
+            return None
 
     def opened_ones(self) -> Iterator[OpenIndex]:
         """Yield each index of this program's format that can be opened, of any version, newest first; to be closed."""
@@ -293,6 +300,10 @@ class IndexFolder:
         ):
             # Another process may have rebuilt it meanwhile.
             if opened.is_of(file.lease):
+                # Otherwise, the next file would need them again.
+                for segment in (segment_file(self.path, name) for name in file.segments):
+                    if not is_sound(segment):
+                        delete(segment)
                 delete(file.path)
                 file.lease.unlink(missing_ok=True)
 

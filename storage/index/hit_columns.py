@@ -4,5 +4,5 @@ DOCUMENT_COLUMNS = (
     "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
 )
 """columns of a document that a hit shows"""
-CHUNK_COLUMNS = 'rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision'
+CHUNK_COLUMNS = 'chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision'
 """columns of a chunk that a hit shows"""

@@ -12,10 +12,12 @@ from pathlib import Path
 import duckdb
 
 from parquetry.errors import StorageError
-from parquetry.storage.database import Connection, open_duckdb, reading, sql_string, tuples
+from parquetry.storage.database import Connection, open_duckdb, reading, sql_string, transaction, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.index.build import advance, create_tables, transaction
+from parquetry.storage.index.build import advance, create_tables
+from parquetry.storage.index.segments import STORAGE, Division, attach_segments, segments_of
 from parquetry.storage.index.views import VectorSpace, statements
+from parquetry.storage.index.wear import divide
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
@@ -66,22 +68,31 @@ def another_session(connection: Connection) -> Connection:
     return session
 
 
-def build(connection: Connection, snapshot: Snapshot, language: str) -> None:
+def build(connection: Connection, snapshot: Snapshot, language: str, division: Division | None = None) -> None:
     """Create the index of a version in the empty current database of a connection.
 
     Args:
         connection: connection for writing.
         snapshot: snapshot of the version.
         language: language of the words.
+        division: as for `update`.
     """
     create_tables(connection, language)
-    update(connection, snapshot)
+    update(connection, snapshot, division)
 
 
-def update(connection: Connection, snapshot: Snapshot) -> None:
-    """Update the index in the current database of a connection to a version, with its views and macros."""
+def update(connection: Connection, snapshot: Snapshot, division: Division | None = None) -> None:
+    """Update the index in the current database of a connection to a version, with its views and macros.
+
+    Args:
+        connection: connection for writing.
+        snapshot: snapshot of the version.
+        division: where and when its rows move to segments; None to keep all in the current database.
+    """
     filesystem_at(snapshot.layout.root).attach(connection)
     damaged = advance(connection, snapshot)
+    if division is not None:
+        divide(connection, division)
     wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
     if made != [(json.dumps(wanted),)]:
@@ -100,6 +111,8 @@ def spaces_of(connection: Connection) -> list[VectorSpace]:
         "SELECT space, embedder, dimension FROM parts.spaces SEMI JOIN parts.revisions USING (space) ORDER BY space",
     )
     ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
+    # Codes of replaced revisions are deleted from the index file alone.
+    mixed = mixed or bool(segments_of(connection))
     return [
         VectorSpace(
             number, name, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0], mixed
@@ -117,8 +130,12 @@ def read_all(connection: Connection) -> None:
     Raises:
         StorageError, duckdb.Error: a part of the index cannot be read.
     """
-    for (table,) in tuples(connection, "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'parts'"):
-        tuples(connection, f'SELECT bit_xor(hash(t)) FROM parts."{table}" AS t')
+    for database, schema, table in tuples(
+        connection,
+        """SELECT database_name, schema_name, table_name FROM duckdb_tables()
+        WHERE NOT temporary AND schema_name IN ('parts', 'segment')""",
+    ):
+        tuples(connection, f'SELECT bit_xor(hash(t)) FROM "{database}"."{schema}"."{table}" AS t')
 
 
 def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
@@ -139,19 +156,25 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
 
 
 def attach(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> Connection:
-    """Open a connection with an index file as current database; `memory` limits what writing takes."""
+    """Open a connection with an index file as current database, and its segments beside it.
+
+    Args:
+        path: index file.
+        read_only: False to write to the index file; segments are never written to.
+        memory: what writing takes at most, before it spills to disk.
+    """
     connection = open_duckdb()
     with ExitStack() as unfinished:
         unfinished.callback(connection.close)
         if read_only:
             options = "READ_ONLY"
         else:
-            # The DuckDB command lines of the 1.x series can open it, too.
-            options = "STORAGE_VERSION 'v1.5.0'"
+            options = STORAGE
             connection.execute(f"SET memory_limit = '{memory}'")
             connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
         connection.execute(f"ATTACH {sql_string(str(path))} AS ix ({options})")
         connection.execute("USE ix")
+        attach_segments(connection, path.parent)
         unfinished.pop_all()
     return connection
 
@@ -168,7 +191,10 @@ def attached(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> 
 
 
 def is_sound(path: Path) -> bool:
-    """True if all rows of an index file can be read; DuckDB verifies the checksum of every block that it reads."""
+    """True if all rows of an index file, or of a segment, can be read.
+
+    DuckDB verifies the checksum of every block that it reads; the segments of an index file are read with it.
+    """
     try:
         with attached(path, read_only=True) as connection:
             read_all(connection)

@@ -65,8 +65,8 @@ def vector_scores(space: int, query: str, visible: str | None, chosen: str | Non
         chosen: relation with a column `chunk`, of the chunks to compare; None for all that are visible.
     """
     join = f" JOIN {visible} USING (doc)" if visible else ""
-    restriction = f" AND c.rowid IN (SELECT chunk FROM {chosen})" if chosen else ""
-    return f"""SELECT c.rowid AS chunk, doc, array_cosine_similarity(vector_{space}, {query})::DOUBLE AS score
+    restriction = f" AND c.chunk IN (SELECT chunk FROM {chosen})" if chosen else ""
+    return f"""SELECT c.chunk, doc, array_cosine_similarity(vector_{space}, {query})::DOUBLE AS score
         FROM parts.chunks AS c{join} WHERE vector_{space} IS NOT NULL{restriction}"""
 
 

@@ -89,8 +89,8 @@ def read_memory(connection: Connection, earlier: IndexMemory | None) -> IndexMem
 
 def _read_chunks(connection: Connection) -> tuple[ChunkKeys, Numbers, npt.NDArray[np.bool_]]:
     """Return the keys of the chunks of an index file, their revisions' numbers, and which of them are not replaced."""
-    found = connection.execute("SELECT rowid AS row, doc, revision, chunk_index FROM parts.chunks").fetchnumpy()
-    order = np.asarray(found["row"])
+    found = connection.execute("SELECT chunk, doc, revision, chunk_index FROM parts.chunks").fetchnumpy()
+    order = np.asarray(found["chunk"])
     count = int(order.max(initial=NONE)) + 1
     docs, places, revisions = np.full(count, NONE, np.int32), np.zeros(count, np.int32), np.zeros(count, np.int64)
     docs[order], places[order], revisions[order] = found["doc"], found["chunk_index"], found["revision"]

@@ -165,8 +165,8 @@ def _records(connection: Connection, chunks: npt.NDArray[np.int64]) -> Iterator[
         end = int(np.searchsorted(chunks, chunks[start] + _SLICE))
         wanted = chunks[start:end]
         table = connection.sql(
-            f"""SELECT rowid AS chunk, {RECORD} AS record FROM parts.chunks
-            WHERE rowid BETWEEN {wanted[0]} AND {wanted[-1]}"""
+            f"""SELECT chunk, {RECORD} AS record FROM parts.chunks
+            WHERE chunk BETWEEN {wanted[0]} AND {wanted[-1]}"""
         ).to_arrow_table()
         found = table.column("chunk").to_numpy()
         records = table.column("record").combine_chunks()

@@ -112,7 +112,9 @@ def read_space(
         earlier: the vectors in an earlier version.
         carried: int32[rows]: number of the same chunk in the index file of the earlier version, or NONE.
     """
-    found = connection.execute(f"SELECT chunk, doc FROM parts.codes_{number} ORDER BY chunk").fetchnumpy()
+    found = connection.execute(
+        f"SELECT chunk, doc FROM parts.codes_{number} ANTI JOIN parts.dead USING (doc) ORDER BY chunk"
+    ).fetchnumpy()
     chunks, docs = (np.asarray(found[name], np.int32) for name in ("chunk", "doc"))
     slots = np.full(rows, NONE, np.int32)
     if earlier is not None:
@@ -165,8 +167,8 @@ def _vectors(connection: Connection, number: int, dimension: int, chunks: Number
         chosen = np.searchsorted(np.asarray(coded["chunk"]), wanted)
         codes = np.stack([np.asarray(coded[word], "<i8")[chosen] for word in words], axis=1)
         table = connection.sql(
-            f"""SELECT rowid AS chunk, vector_{number} AS vector FROM parts.chunks
-            WHERE rowid {here} AND vector_{number} IS NOT NULL"""
+            f"""SELECT chunk, vector_{number} AS vector FROM parts.chunks
+            WHERE chunk {here} AND vector_{number} IS NOT NULL"""
         ).to_arrow_table()
         vectors = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
         vectors = vectors.reshape(-1, dimension)

@@ -41,7 +41,7 @@ class VectorSpace:
     rows: int
     """number of vectors"""
     mixed: bool = False
-    """True if some of the vectors are of entries"""
+    """True if some of the vectors may be of entries, or of replaced revisions"""
 
 
 _ENTRIES = f"(SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)"
@@ -138,7 +138,7 @@ def _vector_side(space: VectorSpace, limit: str, vector: str = "query_vector") -
 
 def _result(ranked: str, scores: str) -> str:
     return f"""SELECT {_RESULT}, {scores} FROM ({ranked}) AS r JOIN parts.documents AS d USING (doc)
-    JOIN parts.chunks AS c ON c.rowid = r.chunk
+    JOIN parts.chunks AS c ON c.chunk = r.chunk
     ORDER BY r.score DESC, d.document_id, c.chunk_index LIMIT k"""
 
 

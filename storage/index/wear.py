@@ -1,17 +1,28 @@
-"""Wear of an index: signs that it is better built again than updated."""
+"""Wear of an index: signs that it is better built again, or its rows moved to segments, than updated."""
 
 from __future__ import annotations
 
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.files.layout import file_name
 from parquetry.storage.index.build import read_state
+from parquetry.storage.index.segments import (
+    Division,
+    close_segment,
+    next_chunk,
+    own_chunks,
+    renew_segments,
+    segments_of,
+)
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import all_replaced_by
 
 WORN_SHARE = 0.3
-"""share of dead or unsorted rows that requires a rebuild"""
+"""share of dead or unsorted rows that requires a rebuild, or that a segment is written again"""
 WORN_ROWS = 50_000
-"""number of such rows below which an index is never rebuilt for them"""
+"""number of such rows below which nothing is written again for them"""
+LAST_NUMBER = 2_000_000_000
+"""number of a chunk from which an index is built again: numbers have 31 bits, and those of replaced chunks are not used
+a second time"""
 
 
 def needs_rebuild(connection: Connection, snapshot: Snapshot) -> bool:
@@ -21,16 +32,38 @@ def needs_rebuild(connection: Connection, snapshot: Snapshot) -> bool:
     """
     files = snapshot.files["documents"]
     gone = set(read_state(connection).files.get("documents", ())) - {file_name(file) for file in files}
-    return not gone <= all_replaced_by(files if gone else ()) or _is_worn(connection)
+    if not gone <= all_replaced_by(files if gone else ()) or next_chunk(connection) > LAST_NUMBER:
+        return True
+    # What is worn in an index of several files is put in order file by file.
+    return not segments_of(connection) and _is_worn(connection)
+
+
+def divide(connection: Connection, division: Division) -> None:
+    """Move the rows of an index file to segments if they are enough or worn, and renew worn segments.
+
+    Args:
+        connection: connection with the index as current database, open for writing.
+        division: size and place of segments.
+    """
+    if own_chunks(connection) >= division.chunks or (segments_of(connection) and _is_worn(connection)):
+        close_segment(connection, division)
+    renew_segments(connection, division, WORN_ROWS, WORN_SHARE)
 
 
 def _is_worn(connection: Connection) -> bool:
-    ((dead, chunks, sorted_rows, postings),) = tuples(
+    """True if much of the index file itself is dead or unsorted, compared with what is in order."""
+    segments = segments_of(connection)
+    first = max((each.next_doc for each in segments), default=0)
+    ((dead, sorted_rows, postings),) = tuples(
         connection,
-        """SELECT (SELECT count(*) FROM parts.chunks SEMI JOIN parts.dead USING (doc)),
-            (SELECT count(*) FROM parts.chunks),
+        """SELECT (SELECT coalesce(sum(chunks), 0) FROM parts.dead WHERE doc >= $1),
             (SELECT coalesce(max(value::BIGINT), 0) FROM parts.meta WHERE key = 'sorted_postings'),
-            (SELECT count(*) FROM parts.postings)""",
+            (SELECT count(*) FROM segment.postings)""",
+        [first],
     )
     unsorted = postings - sorted_rows
-    return bool(dead > max(WORN_ROWS, WORN_SHARE * chunks) or unsorted > max(20 * WORN_ROWS, WORN_SHARE * sorted_rows))
+    in_order = sorted_rows + sum(each.postings for each in segments)
+    return bool(
+        dead > max(WORN_ROWS, WORN_SHARE * own_chunks(connection))
+        or unsorted > max(20 * WORN_ROWS, WORN_SHARE * in_order)
+    )

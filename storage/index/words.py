@@ -7,6 +7,7 @@ from typing import Any
 
 from parquetry.language.stems import stemmer, stop_words
 from parquetry.storage.database import Connection, tuples
+from parquetry.storage.index.segments import next_chunk
 from parquetry.storage.index.tokens import CHUNK_CONTENT, CHUNK_HEADINGS, HEADING_EXTRA, tokenised
 
 SLICE = 8_000
@@ -29,8 +30,8 @@ def count_words(connection: Connection, first: int, language: str) -> None:
         for table, content in (("tokenised", CHUNK_CONTENT), ("headed", CHUNK_HEADINGS)):
             connection.execute(
                 f"""CREATE OR REPLACE TEMP TABLE {table} AS WITH contents AS MATERIALIZED (
-                    SELECT rowid::INTEGER AS chunk, doc, {content} AS content
-                    FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}
+                    SELECT chunk, doc, {content} AS content
+                    FROM segment.chunks WHERE chunk >= {start} AND chunk < {end}
                 ) {tokenised("contents")}"""
             )
         connection.execute(
@@ -52,10 +53,11 @@ def count_words(connection: Connection, first: int, language: str) -> None:
             ) JOIN sizes USING (chunk)"""
         )
         connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
-    initial = count_of(connection, "SELECT count(*) FROM parts.postings") == 0
-    connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
+    initial = count_of(connection, "SELECT count(*) FROM segment.postings") == 0
+    connection.execute("INSERT INTO segment.postings FROM counted ORDER BY term, chunk")
     if initial:
-        connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM parts.postings")
+        connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
+        connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM segment.postings")
     for table in ("counted", "tokenised", "headed", "occurrences", "sizes"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
@@ -96,7 +98,7 @@ def stems_of(words: Sequence[str], language: str) -> list[str]:
 
 def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of chunk numbers from `first` to the last."""
-    count = count_of(connection, "SELECT count(*) FROM parts.chunks")
+    count = next_chunk(connection)
     for start in range(first, count, SLICE):
         yield start, min(start + SLICE, count)
 

@@ -62,15 +62,17 @@ class Visible:
         }
         """vector spaces by embedder"""
         revisions, self.documents, self.chunks, self.length = (sum(row[i] for row in found) for i in range(4, 8))
-        ((dead, known, live, self.postings),) = tuples(
+        ((dead, known, live, self.postings, segments),) = tuples(
             connection,
             """SELECT (SELECT count(*) FROM parts.dead), (SELECT count(*) FROM parts.revisions),
-                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL), (SELECT count(*) FROM parts.postings)""",
+                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL), (SELECT count(*) FROM parts.postings),
+                (SELECT count(*) FROM parts.segments)""",
         )
         """postings of the index, visible or not"""
         self._revisions = known + dead
-        self.everything = self.documents == live
-        """True if no current document is left out"""
+        # Codes of replaced revisions are deleted from the index file alone.
+        self.everything = self.documents == live and not (dead and segments)
+        """True if no code of the index is left out"""
         self.whole = not dead and self.documents == revisions == known
         """True if every posting belongs to exactly one visible document, so that no join is needed"""
 

@@ -160,7 +160,7 @@ class IndexInFile:
         )
         found = tuples(
             self._connection,
-            f"SELECT rowid, {columns} FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+            f"SELECT chunk, {columns} FROM parts.chunks WHERE chunk IN (SELECT unnest($1::BIGINT[]))",
             [list(chunks), *(vectors[embedder].tolist() for embedder, _ in asked)],
         )
         return {
@@ -219,7 +219,7 @@ class IndexInFile:
     def chunk_rows(self, chunks: Sequence[int]) -> list[dict[str, Any]]:
         return rows(
             self._connection,
-            f"SELECT {CHUNK_COLUMNS} FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))",
+            f"SELECT {CHUNK_COLUMNS} FROM parts.chunks WHERE chunk IN (SELECT unnest($1::BIGINT[]))",
             [list(chunks)],
         )
 
