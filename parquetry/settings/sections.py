@@ -110,7 +110,7 @@ class SearchSettings(Section):
     )
     segment_chunks: int = Field(
         5_000_000,
-        ge=100,
+        ge=1,
         le=100_000_000,
         description="Chunks from which the rows of the search index move from its file to files of their own, which "
         "are not written again.",

@@ -58,7 +58,8 @@ def shelf(request, tmp_path, monkeypatch):
         root = f"s3://{server.bucket()}/kb"
     made = Shelf(root)
     made.run_ids = "20310101T000000-{:08x}"
-    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"))
+    # Segments of the index have texts, too.
+    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"), segment_chunks=2)
     return made
 
 
@@ -163,7 +164,8 @@ def test_nothing_of_the_user_is_left_in_any_file_and_everything_else_is(shelf, t
 def local(tmp_path):
     made = Shelf(tmp_path / "corpus")
     made.run_ids = "20310101T000000-{:08x}"
-    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"))
+    # Segments of the index have texts, too.
+    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"), segment_chunks=2)
     return made
 
 
