@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from parquetry.printing import tell, tell_wrapped
 from parquetry.serving.cli.output import print_json, terminal_width
 from parquetry.serving.search.service import Reader
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.files.layout import TABLES
+from parquetry.storage.index.segments import segment_file, segments_of
 from parquetry.storage.lake.raw_tables import QUERIES
 
 _EXAMPLE = '"SELECT status, count(*) FROM documents GROUP BY ALL"'
@@ -29,6 +31,7 @@ def print_guide(reader: Reader, *, as_json: bool) -> None:
             "files": files,
             "queries": QUERIES,
             "index": index,
+            "segments": _segment_files(connection, index),
         }
         print_json(told)
         return
@@ -45,7 +48,8 @@ def print_guide(reader: Reader, *, as_json: bool) -> None:
     tell()
     tell("In the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
     if index is not None:
-        tell(f"  duckdb -readonly {shlex.quote(index)} {_EXAMPLE}")
+        attached = [f"-cmd \"ATTACH '{file}' (READ_ONLY)\"" for file in _segment_files(connection, index)]
+        tell(" ".join(["  duckdb -readonly", *attached, shlex.quote(index), _EXAMPLE]))
         tell("or straight on the Parquet files:")
     tell(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
     tell(f"  duckdb -init corpus.sql -c {_EXAMPLE}")
@@ -64,6 +68,13 @@ def _index_file(connection: Connection) -> str | None:
         connection, "SELECT path FROM duckdb_databases() WHERE database_name = current_database() AND NOT internal"
     )
     return None if path is None else str(path)
+
+
+def _segment_files(connection: Connection, index: str | None) -> list[str]:
+    """Return the files with the rest of an index, to be attached before it is used."""
+    if index is None:
+        return []
+    return [str(segment_file(Path(index).parent, each.name)) for each in segments_of(connection)]
 
 
 def _views(connection: Connection) -> Iterator[tuple[str, list[str]]]:

@@ -38,7 +38,7 @@ from parquetry.storage.index.files import (
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, attached, build, is_sound, update
+from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, attached, build, is_sound, rewrite, update
 from parquetry.storage.index.segments import Division, segment_file, segment_files, segments_of
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
@@ -190,11 +190,15 @@ class IndexFolder:
             delete(building)
             try:
                 with attached(building, read_only=False, memory=memory) as connection:
-                    build(connection, snapshot, language, self._division)
-                    return [each.name for each in segments_of(connection)]
+                    moved = build(connection, snapshot, language, self._division)
+                    segments = [each.name for each in segments_of(connection)]
             except duckdb.OutOfMemoryException:
                 if memory == BUILD_MEMORY[-1]:
                     raise
+            else:
+                if moved:
+                    rewrite(building)
+                return segments
         raise AssertionError("the last try ends")
 
     def _present_language(self) -> str | None:
@@ -231,8 +235,11 @@ class IndexFolder:
                 state = read_state(connection)
                 if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
                     return None
-                update(connection, snapshot, self._division)
-                return [each.name for each in segments_of(connection)]
+                moved = update(connection, snapshot, self._division)
+                segments = [each.name for each in segments_of(connection)]
+            if moved:
+                rewrite(building)
+            return segments
         except _UNUSABLE:
             # Any fault of a derived file is repaired by rebuilding it from the corpus.
             return None

@@ -68,7 +68,7 @@ def another_session(connection: Connection) -> Connection:
     return session
 
 
-def build(connection: Connection, snapshot: Snapshot, language: str, division: Division | None = None) -> None:
+def build(connection: Connection, snapshot: Snapshot, language: str, division: Division | None = None) -> bool:
     """Create the index of a version in the empty current database of a connection.
 
     Args:
@@ -76,23 +76,28 @@ def build(connection: Connection, snapshot: Snapshot, language: str, division: D
         snapshot: snapshot of the version.
         language: language of the words.
         division: as for `update`.
+
+    Returns:
+        As `update`.
     """
     create_tables(connection, language)
-    update(connection, snapshot, division)
+    return update(connection, snapshot, division)
 
 
-def update(connection: Connection, snapshot: Snapshot, division: Division | None = None) -> None:
+def update(connection: Connection, snapshot: Snapshot, division: Division | None = None) -> bool:
     """Update the index in the current database of a connection to a version, with its views and macros.
 
     Args:
         connection: connection for writing.
         snapshot: snapshot of the version.
         division: where and when its rows move to segments; None to keep all in the current database.
+
+    Returns:
+        True if rows moved to segments: `rewrite` gives their space back.
     """
     filesystem_at(snapshot.layout.root).attach(connection)
     damaged = advance(connection, snapshot)
-    if division is not None:
-        divide(connection, division)
+    moved = division is not None and divide(connection, division)
     wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
     if made != [(json.dumps(wanted),)]:
@@ -102,6 +107,27 @@ def update(connection: Connection, snapshot: Snapshot, division: Division | None
             connection.execute("DELETE FROM parts.meta WHERE key = 'views'")
             connection.execute("INSERT INTO parts.meta VALUES ('views', $1)", [json.dumps(wanted)])
     connection.execute("CHECKPOINT ix")
+    return moved
+
+
+def rewrite(path: Path) -> None:
+    """Write an index file again, without the space of rows that left it; a file can only give back what is at its end.
+
+    Args:
+        path: index file that nobody else has open.
+    """
+    fresh = path.with_name(f"{path.stem}-again.duckdb")
+    with open_duckdb() as connection, reading():
+        connection.execute(f"SET memory_limit = '{BUILD_MEMORY[-1]}'")
+        connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
+        connection.execute(f"ATTACH {sql_string(str(path))} AS worn (READ_ONLY)")
+        connection.execute("USE worn")
+        attach_segments(connection, path.parent)
+        connection.execute(f"ATTACH {sql_string(str(fresh))} AS ix ({STORAGE})")
+        connection.execute("USE ix")
+        connection.execute("COPY FROM DATABASE worn TO ix")
+        connection.execute("CHECKPOINT ix")
+    fresh.replace(path)
 
 
 def spaces_of(connection: Connection) -> list[VectorSpace]:

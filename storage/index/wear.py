@@ -38,16 +38,21 @@ def needs_rebuild(connection: Connection, snapshot: Snapshot) -> bool:
     return not segments_of(connection) and _is_worn(connection)
 
 
-def divide(connection: Connection, division: Division) -> None:
+def divide(connection: Connection, division: Division) -> bool:
     """Move the rows of an index file to segments if they are enough or worn, and renew worn segments.
 
     Args:
         connection: connection with the index as current database, open for writing.
         division: size and place of segments.
+
+    Returns:
+        True if rows left the index file, which has their space now.
     """
-    if own_chunks(connection) >= division.chunks or (segments_of(connection) and _is_worn(connection)):
+    moves = own_chunks(connection) >= division.chunks or bool(segments_of(connection) and _is_worn(connection))
+    if moves:
         close_segment(connection, division)
     renew_segments(connection, division, WORN_ROWS, WORN_SHARE)
+    return moves
 
 
 def _is_worn(connection: Connection) -> bool:

@@ -75,7 +75,7 @@ def test_json_names_the_index_file_of_a_version_that_has_one(desk):
 def test_json_has_the_tables_the_files_and_the_queries_for_other_engines(desk):
     """As documented in `docs/raw-tables.md`."""
     told = desk("sql", "--json").json
-    assert list(told) == ["version", "tables", "files", "queries", "index"]
+    assert list(told) == ["version", "tables", "files", "queries", "index", "segments"]
     assert set(told["tables"]) == set(told["files"]) == set(TABLES)
     for table, files in told["files"].items():
         assert all(Path(file).parent == Path(told["tables"][table]) for file in files)

@@ -101,7 +101,7 @@ def test_worn_segment_is_written_again_without_what_was_replaced_and_no_other_is
         ).fetchall()
     for changed in ([path for (path,) in inside[: len(inside) // 2 + 1]], ["new.md"]):
         # The file of the version before keeps its segments until it is the next one.
-        library.publish(dict.fromkeys(changed, ["replaced"]))
+        library.publish({path: ["replaced"] for path in changed})
         refresh(library)
     after = files_of(library)
     assert worn.name + ".duckdb" not in after
