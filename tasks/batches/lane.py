@@ -25,8 +25,8 @@ from parquetry.tasks.batches.lane_user import BatchOutcome, LaneUser
 from parquetry.tasks.batches.outbox import BatchRequest, Outbox, Owner, Waiting
 
 Result = TypeVar("Result")
-_State = Literal["underway", "free"]
-"""a batch that has not ended; one that was never sent"""
+_State = Literal["underway", "free", "ended"]
+"""a batch whose results are not here yet; one that was never sent; one that has ended"""
 ABANDONED = timedelta(minutes=10)
 """age of a claim, or of a decision to submit, at which the run behind it counts as dead; a living one is far quicker
 between the decision and the answer of the service, and one that still prepares its file loses nothing by it"""
@@ -140,7 +140,8 @@ class BatchLane(Generic[Result]):
                     continue
                 remote = self._looked_up(batch)
                 if isinstance(remote, RemoteBatch):
-                    self._gather(batch, remote)
+                    remote = self._gathered(batch, remote)
+                if remote == "ended":
                     ended = True
                 elif remote == "free":
                     self._ledger.release(self._reserved.pop(batch.number, 0.0))
@@ -181,6 +182,21 @@ class BatchLane(Generic[Result]):
             remote = found
         self.problems.pop(f"look {batch.number}", None)
         return "underway" if remote.is_underway else remote
+
+    def _gathered(self, batch: OpenBatch, remote: RemoteBatch) -> _State:
+        """Store the results of a batch that has ended; `underway` if they cannot be read now."""
+        try:
+            self._gather(batch, remote)
+        except (TransientError, ServiceRefused) as error:
+            if any(each.number == batch.number for each in self._records.open()):
+                give_up = f"; `parquetry batches --drop {batch.number}` gives them up"
+                hint = give_up if isinstance(error, ServiceRefused) else ""
+                self.problems[f"look {batch.number}"] = f"results of batch {batch.number} cannot be read: {error}{hint}"
+                return "underway"
+            # Another run has stored them meanwhile, recorded the end, and deleted the files.
+            self._blocked.update(item.custom_id for item in batch.claim.items)
+            self._ledger.release(self._reserved.pop(batch.number, 0.0))
+        return "ended"
 
     def _gather(self, batch: OpenBatch, remote: RemoteBatch) -> None:
         """Store the results of a batch that has ended, then record its end."""
