@@ -22,7 +22,7 @@ from parquetry.plural import counted
 from parquetry.settings.batch_api import BatchApiSettings
 from parquetry.storage.lake.batches import BatchItem, BatchRecords, Claim, OpenBatch
 from parquetry.tasks.batches.lane_user import BatchOutcome, LaneUser
-from parquetry.tasks.batches.outbox import BatchRequest, Outbox, Owner, Waiting
+from parquetry.tasks.batches.outbox import BatchRequest, Outbox, Waiting
 
 Result = TypeVar("Result")
 _State = Literal["underway", "free", "ended"]
@@ -213,7 +213,7 @@ class BatchLane(Generic[Result]):
             self._account(batch, outcome)
             self.user.service.delete_files(remote.files)
         left = len(items) - len(outcome.answered)
-        rest = f", {left} not ({_told(outcome, remote)})" if left else ""
+        rest = f", {left} not ({outcome.failures or remote.status})" if left else ""
         said = f"{counted(len(outcome.answered), self.user.what)} answered{rest}"
         self.notes.append(f"batch {batch.number} {remote.status}: {said}")
 
@@ -374,7 +374,7 @@ class BatchLane(Generic[Result]):
             model=self.user.model,
             url=masked(self.user.service.where.url),
             sources=tuple(sources),
-            items=tuple(_item(each, places) for each in part),
+            items=tuple(each.item(places) for each in part),
             expected_usd=sum(each.request.usd for each in part) if self.user.priced else None,
         )
 
@@ -394,15 +394,5 @@ class BatchLane(Generic[Result]):
         self._outbox.close()
 
 
-def _item(each: Waiting, places: Mapping[Owner, int]) -> BatchItem:
-    asked = each.request
-    return BatchItem(each.custom_id, places[asked.owner], asked.counted, asked.place)
-
-
 def _name(run_id: str, number: int) -> str:
     return f"{run_id}-{number}"
-
-
-def _told(outcome: BatchOutcome, remote: RemoteBatch) -> str:
-    codes = [f"{count} x {masked(code)}" for code, count in outcome.failed.most_common(3)]
-    return ", ".join(codes) or remote.status
