@@ -8,11 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquetry.embed.registry import load_ahead
+from parquetry.embed.registry import calls_service, load_ahead
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.flows.pipelines.run_watch import RunWatch, watched
-from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import DocumentRow
 from parquetry.planning.batches import Batch, into_batches
@@ -33,22 +32,20 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.migrations import brought_up
 from parquetry.tasks.batches.waiting import costs_of, notes, problems, suspension
 from parquetry.tasks.budget import check_prices
-from parquetry.tasks.documents.awaited import awaited_of, lanes_of, open_text_lanes, rounds
-from parquetry.tasks.documents.batch import BatchReport, document_batches, held_of
+from parquetry.tasks.documents.batch_report import BatchReport, awaited_of, held_of
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
-from parquetry.tasks.documents.remote import BatchOrders
 from parquetry.tasks.documents.row_changes import rows_of_changes
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
-from parquetry.tasks.engine.base import BatchHandler, Engine
+from parquetry.tasks.engine.base import Engine
+from parquetry.tasks.engine.fork_server import start_ahead
 from parquetry.tasks.engine.retries import Retries
-from parquetry.tasks.engine.workers import start_ahead
 from parquetry.waiting import Teller
 
 _MUCH_READ = 4_000_000
@@ -166,6 +163,8 @@ def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
     budget = settings.refresh.budget_usd
     check_prices(settings, (scope.namespace for scope in scopes), budget, BUDGET_KEY)
     if budget is not None and settings.extraction.include_image_descriptions:
+        from parquetry.llm.client import LanguageModel
+
         LanguageModel(settings.llm, "describe", Ledger(budget, BUDGET_KEY))
 
 
@@ -263,7 +262,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         collected = _Collected(run.rows)
         collected.rows.extend(rows_of_changes(plan.changes, run))
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
-            for report in self._reports(plan, batches, collected, engine):
+            for report in self._processed(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))
                 collected.rows.extend(report.rows)
                 observer.batch_done(report)
@@ -272,30 +271,17 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
             run.give_memory_back()
         return collected
 
-    def _reports(
+    def _processed(
         self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine
     ) -> Iterator[BatchReport]:
-        """Process batches, some documents again: those that waited for vectors, or for reserved parts of the budget."""
-        run = self.run
-        if self._request.kind == "refresh":
-            open_text_lanes(run, plan.estimate)
-        handler = document_batches(run)
-        with BatchOrders(run) as orders:
-            for some in rounds(run, batches, collected.reports):
-                yield from self._round(some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
-            again = orders.held_again(batches, collected.reports)
-            if again:
-                yield from self._round(again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
+        settings = self.run.settings
+        # Without new documents, too, a batch of an earlier run may have ended at its service.
+        if not batches and not any(calls_service(settings.embedder_of(namespace)) for namespace in self.run.models):
+            return
+        from parquetry.flows.pipelines.document_rounds import processed
 
-    def _round(
-        self, batches: Sequence[Batch], engine: Engine, handler: BatchHandler[Batch, BatchReport]
-    ) -> Iterator[BatchReport]:
-        by_number = {batch.number: batch for batch in batches}
-        for report in engine.batches(batches, handler):
-            # Documents of a failed batch, or beyond the budget, may not have been read at all.
-            for change in by_number[report.batch].changes:
-                self.run.reading.read(change)
-            yield report
+        estimate = plan.estimate if self._request.kind == "refresh" else None
+        yield from processed(self.run, batches, collected.reports, engine, estimate)
 
     def _open_ahead(self, namespaces: Collection[str]) -> None:
         """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
@@ -320,7 +306,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         stages: Counter[str] = Counter()
         held = held_of(work.reports, work.rows)
         out_of_budget = (held_back(len(held), run.ledger),) if held else ()
-        lanes = lanes_of(run)
+        lanes = run.lanes
         awaited = awaited_of(work.reports) - {(row.namespace, row.document_id) for row in work.rows}
         lost = {key: each for report in work.reports for key, each in report.lost.items()}
         cut_off = outages(needs_of(plan.sources, work.rows, lost))
@@ -372,6 +358,6 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         }
 
     def columns_of_failure(self) -> Mapping[str, object]:
-        costs = self.run.costs(costs_of(lanes_of(self.run)))
+        costs = self.run.costs(costs_of(self.run.lanes))
         tokens = sum(cost.tokens for cost in costs if cost.purpose == "embed")
         return {"tokens": tokens, "cost_usd": total_usd(costs), "costs": as_column(costs)}

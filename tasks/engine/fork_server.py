@@ -91,6 +91,18 @@ def _children_allowed() -> Iterator[None]:
             configuration["daemon"] = daemon
 
 
+READING = "parquetry.tasks.engine.workers"
+"""module of the processes that read documents"""
+
+
+def start_ahead() -> None:
+    """Start the server that these processes are forked from, which imports for a while, and return at once.
+
+    This process may not have imported their module yet.
+    """
+    reading_context(READING)
+
+
 def reading_context(preloaded: str) -> context.BaseContext:
     """Return the context that starts processes which read documents.
 

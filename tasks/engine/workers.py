@@ -22,13 +22,14 @@ from weakref import WeakKeyDictionary
 from pebble import CONSTS, ProcessExpired, ProcessPool
 
 from parquetry import freed_memory
-from parquetry.chunking.chunker import Chunker, sized
+from parquetry.chunking.chunker import Chunker
+from parquetry.chunking.fingerprint import sized
 from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.extraction import ExtractionSettings
-from parquetry.tasks.engine.fork_server import clear_environment, reading_context
+from parquetry.tasks.engine.fork_server import READING, clear_environment, reading_context
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
@@ -65,11 +66,6 @@ class FileOfSessions:
     """reason why nothing follows; None if the file was read to its end"""
 
 
-def start_ahead() -> None:
-    """Start the server that extraction processes are forked from, which imports for a while, and return at once."""
-    reading_context(__name__)
-
-
 class WorkerPool:
     """Read untrusted files in separate processes with a time and a memory limit for each.
 
@@ -89,7 +85,7 @@ class WorkerPool:
         self._pool = ProcessPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
-            context=reading_context(__name__),
+            context=reading_context(READING),
             initializer=_start,
             initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
         )

@@ -1,0 +1,123 @@
+"""What is known of the extractors before they are imported: what each reads, and what its text depends on.
+
+Importing an extractor takes longer than a run that finds nothing new, and every run needs the fingerprints of the
+documents that it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from pydantic import SecretStr
+
+from parquetry import ids
+from parquetry.extract import media_types as kinds
+from parquetry.settings.extraction import ExtractionSettings
+
+
+class Reader(NamedTuple):
+    """The attributes of an extractor (`parquetry.extract.base`); a test compares them with those of its class."""
+
+    name: str
+    version: int
+    media_types: tuple[str, ...]
+    settings_used: tuple[str, ...] = ()
+
+
+_UNPACKS = ("max_unpacked_bytes",)
+# Attachments may be of any type, so settings of other extractors affect a mail, too.
+_OF_ATTACHMENTS = ("max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only")
+READERS: dict[str, Reader] = {
+    "pdf.reader:PdfExtractor": Reader("pdf", 8, (kinds.PDF,), ("ocr", "passwords")),
+    "docx.reader:DocxExtractor": Reader("docx", 4, (kinds.DOCX,), _UNPACKS),
+    "pptx:PptxExtractor": Reader("pptx", 3, (kinds.PPTX,), _UNPACKS),
+    "sheets.reader:SheetExtractor": Reader("sheets", 4, (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS), _UNPACKS),
+    "odf.reader:OdtExtractor": Reader("odt", 4, (kinds.ODT, kinds.ODP), _UNPACKS),
+    "rtf.reader:RtfExtractor": Reader("rtf", 2, (kinds.RTF,)),
+    "old_office:OldOfficeExtractor": Reader("old-office", 1, (kinds.DOC, kinds.PPT)),
+    "epub:EpubExtractor": Reader("epub", 5, (kinds.EPUB,), _UNPACKS),
+    "mail.reader:MailExtractor": Reader("mail", 7, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
+    "html.reader:WebExtractor": Reader("web", 6, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
+    "markdown:MarkdownExtractor": Reader("markdown", 2, (kinds.MARKDOWN,)),
+    "rst:RstExtractor": Reader("rst", 2, (kinds.RST,)),
+    "latex.reader:LatexExtractor": Reader("latex", 2, (kinds.LATEX,)),
+    "light_markup:LightMarkupExtractor": Reader("light-markup", 2, (kinds.ORG, kinds.ASCIIDOC)),
+    "text:PlainTextExtractor": Reader("text", 4, (kinds.PLAIN,)),
+    "subtitles:SubtitleExtractor": Reader("subtitles", 1, (kinds.SRT, kinds.VTT)),
+    "delimited:DelimitedExtractor": Reader("delimited", 3, (kinds.CSV, kinds.TSV)),
+    "records:RecordsExtractor": Reader("records", 2, (kinds.JSON, kinds.JSON_LINES)),
+    "notebook:NotebookExtractor": Reader("notebook", 2, (kinds.NOTEBOOK,)),
+    "markup:MarkupExtractor": Reader("markup", 6, (kinds.XML,), ("main_content_only",)),
+    "source_code:SourceCodeExtractor": Reader(
+        "source-code",
+        2,
+        (
+            *("text/x-python", "text/x-javascript", "text/x-typescript", "text/x-rust", "text/x-go", "text/x-java"),
+            *("text/x-c", "text/x-c++", "text/x-sh", "text/x-sql", "text/x-toml", "text/x-yaml", "text/x-ini"),
+            kinds.SOURCE,
+        ),
+    ),
+    "image:ImageExtractor": Reader(
+        "image",
+        2,
+        (kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.TIFF, kinds.HEIC),
+        ("ocr", "include_image_descriptions"),
+    ),
+}
+"""module and class of each extractor, within this package -> its attributes"""
+
+BY_MEDIA_TYPE = {media_type: place for place, reader in READERS.items() for media_type in reader.media_types}
+"""media type -> key in `READERS`"""
+_EXTRAS = {
+    kinds.DOC: "old_office:available",
+    kinds.PPT: "old_office:available",
+    kinds.HEIC: "image:heic_available",
+}
+"""media type -> module and function that tells if the extra that reads it is installed"""
+
+
+def reader_of(media_type: str) -> str | None:
+    """Return the key in `READERS` for a media type; None if nothing reads it, or if its extra is not installed."""
+    if media_type in _EXTRAS and not imported(_EXTRAS[media_type])():
+        return None
+    return BY_MEDIA_TYPE.get(media_type)
+
+
+def imported(place: str) -> Callable[[], Any]:
+    """Return a function or class of this package by its module and name, `module:name`."""
+    module, _, name = place.partition(":")
+    found: Callable[[], Any] = getattr(import_module(f"parquetry.extract.{module}"), name)
+    return found
+
+
+def fingerprint(media_type: str, settings: ExtractionSettings) -> str:
+    """Return a hash of everything besides the bytes that affects the extraction of a media type.
+
+    Args:
+        media_type: type returned by `detect`; unsupported types are allowed, so that a later extractor is noticed.
+        settings: settings of the extraction; only the fields that the extractor uses count, secrets as hashes.
+    """
+    place = reader_of(media_type)
+    if place is None:
+        return ids.settings_hash({"extractor": None})
+    reader = READERS[place]
+    used = {name: _plain(getattr(settings, name)) for name in sorted(reader.settings_used)}
+    if "ocr" in used:
+        used["ocr"] = settings.ocr and ocr_available()
+    return ids.settings_hash({"extractor": reader.name, "version": reader.version, "settings": used})
+
+
+@cache
+def ocr_available() -> bool:
+    """Return True if the `ocr` extra is installed."""
+    return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, SecretStr):
+        return ids.content_hash(value.get_secret_value().encode())
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
