@@ -7,13 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 from parquetry.embed.registry import calls_service, load_ahead
+from parquetry.extract.media_types import by_filename
+from parquetry.extract.readers import modules_ahead
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.flows.pipelines.run_watch import RunWatch, watched
 from parquetry.llm.spending import Ledger
-from parquetry.model import DocumentRow
+from parquetry.model import DocumentRow, Listing
 from parquetry.planning.batches import Batch, into_batches
 from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
@@ -48,6 +51,8 @@ from parquetry.tasks.engine.fork_server import start_ahead
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Teller
 
+_FIRST = 1000
+"""listed documents of a source by whose names the extraction processes are prepared"""
 _MUCH_READ = 4_000_000
 """bytes of documents after which a run gives memory back before it publishes, which takes a tenth of a second"""
 _MANY_ROWS = 5000
@@ -205,7 +210,7 @@ def _planned(
     models: Mapping[str, Model],
     fetching: Fetching,
     retries: Retries,
-    foreseen: Callable[[Collection[str]], None] = lambda _: None,
+    foreseen: Callable[[Sequence[Listing]], None] = lambda _: None,
 ) -> RefreshPlan:
     return plan_refresh(
         request.settings,
@@ -283,11 +288,12 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         estimate = plan.estimate if self._request.kind == "refresh" else None
         yield from processed(self.run, batches, collected.reports, engine, estimate)
 
-    def _open_ahead(self, namespaces: Collection[str]) -> None:
+    def _open_ahead(self, listings: Sequence[Listing]) -> None:
         """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
-        start_ahead()
+        first = (item for listing in listings for item in islice(listing.items, _FIRST))
+        start_ahead(modules_ahead({by_filename(item.path) for item in first}))
         settings = self.run.settings
-        names = sorted({settings.embedder_of(namespace) for namespace in namespaces})
+        names = sorted({settings.embedder_of(listing.namespace) for listing in listings})
         load_ahead(names, settings.embedding, settings.hub)
         open_ahead()
 

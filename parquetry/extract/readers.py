@@ -6,7 +6,7 @@ documents that it knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,13 +26,15 @@ class Reader(NamedTuple):
     version: int
     media_types: tuple[str, ...]
     settings_used: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """modules that it imports with its first document, and that processes share if they are imported before the fork"""
 
 
 _UNPACKS = ("max_unpacked_bytes",)
 # Attachments may be of any type, so settings of other extractors affect a mail, too.
 _OF_ATTACHMENTS = ("max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only")
 READERS: dict[str, Reader] = {
-    "pdf.reader:PdfExtractor": Reader("pdf", 8, (kinds.PDF,), ("ocr", "passwords")),
+    "pdf.reader:PdfExtractor": Reader("pdf", 8, (kinds.PDF,), ("ocr", "passwords"), ("pypdf", "pypdfium2")),
     "docx.reader:DocxExtractor": Reader("docx", 4, (kinds.DOCX,), _UNPACKS),
     "pptx:PptxExtractor": Reader("pptx", 3, (kinds.PPTX,), _UNPACKS),
     "sheets.reader:SheetExtractor": Reader("sheets", 4, (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS), _UNPACKS),
@@ -85,6 +87,13 @@ def reader_of(media_type: str) -> str | None:
     if media_type in _EXTRAS and not imported(_EXTRAS[media_type])():
         return None
     return BY_MEDIA_TYPE.get(media_type)
+
+
+def modules_ahead(media_types: Iterable[str | None]) -> list[str]:
+    """Return the modules that processes which read documents of these types had better share."""
+    places = {BY_MEDIA_TYPE[each] for each in media_types if each in BY_MEDIA_TYPE}
+    found = sorted((place, READERS[place].libraries) for place in places if READERS[place].libraries)
+    return [each for place, libraries in found for each in (f"parquetry.extract.{place.partition(':')[0]}", *libraries)]
 
 
 def imported(place: str) -> Callable[[], Any]:

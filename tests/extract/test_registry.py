@@ -19,7 +19,7 @@ import parquetry.extract
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import media_types as kinds
 from parquetry.extract import readers, registry
-from parquetry.extract.readers import READERS, fingerprint
+from parquetry.extract.readers import READERS, fingerprint, modules_ahead
 from parquetry.extract.registry import extract, extractor_for, open_extractor
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
@@ -293,6 +293,21 @@ def test_importing_the_registry_loads_no_heavy_library():
     heavy = "pypdfium2 pypdf PIL rapidocr onnxruntime cv2 numpy mammoth pptx openpyxl python_calamine lxml trafilatura "
     heavy += "docutils openai tree_sitter markdown_it charset_normalizer"
     program = f"import sys, parquetry.extract.registry; print(*[n for n in {heavy.split()} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_what_processes_share_is_what_the_extractor_would_import_with_a_document():
+    """A library that an extractor no longer uses would be imported by every run with such documents."""
+    assert modules_ahead({kinds.MARKDOWN, "application/x-unknown", None}) == []
+    assert modules_ahead({kinds.PDF, kinds.MARKDOWN}) == ["parquetry.extract.pdf.reader", "pypdf", "pypdfium2"]
+    program = (
+        "import sys\nfrom parquetry.extract.readers import modules_ahead\n"
+        "from parquetry.extract.registry import extract\nfrom parquetry.model import RawDocument\n"
+        "from parquetry.settings.sections import ExtractionSettings\n"
+        f"extract(RawDocument({VALID['a.pdf']!r}, 'a.pdf'), ExtractionSettings(ocr=False))\n"
+        f"print(*[each for each in modules_ahead([{kinds.PDF!r}]) if each not in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == ""
 
