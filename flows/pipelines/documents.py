@@ -107,11 +107,14 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     with watched(request.settings, request.kind) as watch:
         observer = watch.observed(observer)
         request = replace(request, settings=brought_up(request.settings))
-        scopes = watch.scopes = scopes_of_request(request)
-        _check_spending(request.settings, scopes)
-        make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
-        run = open_run(make, request.settings, scopes, request.kind)
-        report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
+        with closing(_known(request.settings)) as known:
+            scopes = watch.scopes = scopes_of_request(request, known)
+            _check_spending(request.settings, scopes)
+            make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
+            run = open_run(make, request.settings, scopes, request.kind)
+            # The index that told of the sources is open.
+            run.known = known
+            report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
         observer.published(report)
     return report
 
@@ -128,20 +131,29 @@ def check_request(request: Request) -> None:
     check_places(request.settings, scopes)
 
 
-def scopes_of_request(request: Request) -> tuple[Scope, ...]:
+def _known(settings: Settings) -> KnownTables:
+    return KnownTables(layout_of(settings.corpus.root), settings.search)
+
+
+def scopes_of_request(request: Request, known: KnownTables | None = None) -> tuple[Scope, ...]:
     """Return the scopes of a refresh.
+
+    Args:
+        request: the request.
+        known: the index of the corpus, which may stay open; None to open and close one where needed.
 
     Raises:
         SettingsError: as for `scopes_of`.
     """
     if request.scopes:
         return request.scopes
-    settings, namespace = request.settings, request.namespace
-    known = KnownTables(layout_of(settings.corpus.root), settings.search)
+    if known is None:
+        with closing(_known(request.settings)) as opened:
+            return scopes_of_request(request, opened)
+    settings, namespace, tables = request.settings, request.namespace, known
 
     def published() -> list[PublishedSource]:
-        with closing(known):
-            return known.read(lambda: published_sources(settings.corpus.root, known.rows))
+        return tables.read(lambda: published_sources(settings.corpus.root, tables.rows))
 
     uploads: tuple[Scope, ...] = ()
     targets = request.targets
@@ -186,20 +198,18 @@ def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[DiskSpace, ...
     """
     settings = brought_up(request.settings)
     request = replace(request, settings=settings)
-    scopes = scopes_of_request(request)
-    namespaces = {scope.namespace for scope in scopes}
-    models = models_of(settings, namespaces)
-    snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
-    with (
-        fetching_without_run(settings, scopes) as (sources, fetching, retries),
-        closing(KnownTables(layout_of(settings.corpus.root), settings.search)) as known,
-    ):
+    with closing(_known(settings)) as known:
+        scopes = scopes_of_request(request, known)
+        namespaces = {scope.namespace for scope in scopes}
+        models = models_of(settings, namespaces)
+        snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
+        with fetching_without_run(settings, scopes) as (sources, fetching, retries):
 
-        def planned() -> RefreshPlan:
-            current = known.rows(snapshot, namespaces) if snapshot else CurrentRows(None, namespaces)
-            return _planned(request, sources, current, models, fetching, retries)
+            def planned() -> RefreshPlan:
+                current = known.rows(snapshot, namespaces) if snapshot else CurrentRows(None, namespaces)
+                return _planned(request, sources, current, models, fetching, retries)
 
-        plan = known.read(planned)
+            plan = known.read(planned)
     return plan, space_of(plan, settings, snapshot, models)
 
 
