@@ -47,7 +47,6 @@ from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
 from parquetry.tasks.engine.base import Engine
-from parquetry.tasks.engine.fork_server import start_ahead
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Teller
 
@@ -300,6 +299,8 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
 
     def _open_ahead(self, listings: Sequence[Listing]) -> None:
         """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
+        from parquetry.tasks.engine.fork_server import start_ahead
+
         first = (item for listing in listings for item in islice(listing.items, _FIRST))
         start_ahead(modules_ahead({by_filename(item.path) for item in first}))
         settings = self.run.settings

@@ -90,9 +90,10 @@ def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_document
         "print(code, *{'pandas', 'fsspec', 'tokenizers', 'prefect', *NEW} & set(sys.modules))"
     )
     # What reads documents, calls services, or is of sessions.
-    of_new = "pebble asyncio parquetry.extract.text parquetry.extract.layout parquetry.chunking.chunker "
-    of_new += "parquetry.tasks.documents.batch parquetry.tasks.engine.workers parquetry.tasks.batches.lane "
-    of_new += "parquetry.llm.client parquetry.llm.batch_api parquetry.sessions.model parquetry.sources.archive.file"
+    of_new = "multiprocessing.forkserver pebble tenacity asyncio parquetry.extract.text parquetry.extract.layout "
+    of_new += "parquetry.chunking.chunker parquetry.tasks.documents.batch parquetry.tasks.engine.workers "
+    of_new += "parquetry.tasks.batches.lane parquetry.llm.client parquetry.llm.batch_api parquetry.sessions.model "
+    of_new += "parquetry.sources.archive.file"
     code = f"NEW = {of_new.split()!r}; {code}"
     lines = [
         subprocess.run(
