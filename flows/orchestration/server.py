@@ -43,6 +43,10 @@ ENVIRONMENT = {
 HEARTBEAT = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
 HEARTBEAT_SECONDS = 30
 """seconds between two heartbeats of a run, the fewest that Prefect allows; its default is 180"""
+KEPT_OPEN = {"PREFECT_SERVER_API_KEEPALIVE_TIMEOUT": "30"}
+"""settings of every server, unless the environment has others. Prefect's clients use a connection again for 25 seconds,
+and its server closes it after 5: each request in between would fail once and be sent again two seconds later, one for
+each batch of a run that takes longer than that"""
 LASTING = {
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(30 * 24 * 60 * 60),
@@ -94,8 +98,7 @@ class Server:
         own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
         if self._lasting:
             own["PREFECT_UI_URL"] = self.ui_url  # for links in messages of its automations
-            own |= {key: value for key, value in LASTING.items() if key not in inherited}
-        return {**inherited, **own}
+        return {**KEPT_OPEN, **(LASTING if self._lasting else {}), **inherited, **own}
 
     def wait(self) -> None:
         """Wait until the server answers.

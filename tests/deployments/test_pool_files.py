@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from parquetry.flows.orchestration.server import HEARTBEAT, HEARTBEAT_SECONDS, LASTING
+from parquetry.flows.orchestration.server import HEARTBEAT, HEARTBEAT_SECONDS, KEPT_OPEN, LASTING
 from parquetry.settings.runner import RunSettings
 
 pytestmark = pytest.mark.slow
@@ -142,7 +142,7 @@ def test_services_of_compose_fit_together():
         assert set(named) <= set(compose["volumes"])
     assert services["worker"]["environment"].keys() >= {"PREFECT_API_URL", "PARQUETRY_POOL", "PARQUETRY_CONFIG"}
     # As of the server that `python -m parquetry.deployments` starts.
-    assert services["server"]["environment"].items() >= LASTING.items()
+    assert services["server"]["environment"].items() >= {**KEPT_OPEN, **LASTING}.items()
     beats = {services[name]["environment"][HEARTBEAT] for name in ("deployments", "worker")}
     assert beats == {str(HEARTBEAT_SECONDS)}
     # Access to the API means permission to run code: it is not offered to the network.

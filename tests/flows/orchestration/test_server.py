@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -43,6 +45,21 @@ def test_server_whose_port_somebody_else_took_is_not_mistaken_for_that_one(stran
             server.wait()
     finally:
         server.stop()
+
+
+@pytest.mark.slow
+def test_connection_is_still_open_when_a_client_uses_it_again(tmp_path):
+    with lasting_server(tmp_path, 0) as server:
+        server.wait()
+        connection = HTTPConnection(server.ui_url.removeprefix("http://"), timeout=30)
+        for pause in (0, 7):
+            # A closed connection is opened again only for requests that were not sent yet.
+            time.sleep(pause)
+            connection.request("GET", "/api/health")
+            held = connection.sock
+            assert connection.getresponse().read() == b"true"
+            assert connection.sock is held
+        connection.close()
 
 
 def test_home_that_is_in_use_is_refused(tmp_path):
