@@ -1,4 +1,4 @@
-"""What shapes chunks, without the chunker: every run compares it with what is published."""
+"""Fingerprint of the chunking, without the chunker: every run compares it with the published one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the extractors before they are imported: what each reads, and what its text depends on.
+"""Attributes of the extractors, known before these are imported: media types, and what a text depends on.
 
 Importing an extractor takes longer than a run that finds nothing new, and every run needs the fingerprints of the
 documents that it knows.

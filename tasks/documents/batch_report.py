@@ -1,4 +1,4 @@
-"""What comes of a batch of documents."""
+"""Reports of batches of documents."""
 
 from __future__ import annotations
 
