@@ -19,7 +19,7 @@ from parquetry.extract import media_types as kinds
 from parquetry.settings.extraction import ExtractionSettings
 
 
-class Reader(NamedTuple):
+class ReaderFacts(NamedTuple):
     """The attributes of an extractor (`parquetry.extract.base`); a test compares them with those of its class."""
 
     name: str
@@ -33,28 +33,28 @@ class Reader(NamedTuple):
 _UNPACKS = ("max_unpacked_bytes",)
 # Attachments may be of any type, so settings of other extractors affect a mail, too.
 _OF_ATTACHMENTS = ("max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only")
-READERS: dict[str, Reader] = {
-    "pdf.reader:PdfExtractor": Reader("pdf", 8, (kinds.PDF,), ("ocr", "passwords"), ("pypdf", "pypdfium2")),
-    "docx.reader:DocxExtractor": Reader("docx", 4, (kinds.DOCX,), _UNPACKS),
-    "pptx:PptxExtractor": Reader("pptx", 3, (kinds.PPTX,), _UNPACKS),
-    "sheets.reader:SheetExtractor": Reader("sheets", 4, (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS), _UNPACKS),
-    "odf.reader:OdtExtractor": Reader("odt", 4, (kinds.ODT, kinds.ODP), _UNPACKS),
-    "rtf.reader:RtfExtractor": Reader("rtf", 2, (kinds.RTF,)),
-    "old_office:OldOfficeExtractor": Reader("old-office", 1, (kinds.DOC, kinds.PPT)),
-    "epub:EpubExtractor": Reader("epub", 5, (kinds.EPUB,), _UNPACKS),
-    "mail.reader:MailExtractor": Reader("mail", 7, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
-    "html.reader:WebExtractor": Reader("web", 6, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
-    "markdown:MarkdownExtractor": Reader("markdown", 2, (kinds.MARKDOWN,)),
-    "rst:RstExtractor": Reader("rst", 2, (kinds.RST,)),
-    "latex.reader:LatexExtractor": Reader("latex", 2, (kinds.LATEX,)),
-    "light_markup:LightMarkupExtractor": Reader("light-markup", 2, (kinds.ORG, kinds.ASCIIDOC)),
-    "text:PlainTextExtractor": Reader("text", 4, (kinds.PLAIN,)),
-    "subtitles:SubtitleExtractor": Reader("subtitles", 1, (kinds.SRT, kinds.VTT)),
-    "delimited:DelimitedExtractor": Reader("delimited", 3, (kinds.CSV, kinds.TSV)),
-    "records:RecordsExtractor": Reader("records", 2, (kinds.JSON, kinds.JSON_LINES)),
-    "notebook:NotebookExtractor": Reader("notebook", 2, (kinds.NOTEBOOK,)),
-    "markup:MarkupExtractor": Reader("markup", 6, (kinds.XML,), ("main_content_only",)),
-    "source_code:SourceCodeExtractor": Reader(
+READERS: dict[str, ReaderFacts] = {
+    "pdf.reader:PdfExtractor": ReaderFacts("pdf", 8, (kinds.PDF,), ("ocr", "passwords"), ("pypdf", "pypdfium2")),
+    "docx.reader:DocxExtractor": ReaderFacts("docx", 4, (kinds.DOCX,), _UNPACKS),
+    "pptx:PptxExtractor": ReaderFacts("pptx", 3, (kinds.PPTX,), _UNPACKS),
+    "sheets.reader:SheetExtractor": ReaderFacts("sheets", 4, (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS), _UNPACKS),
+    "odf.reader:OdtExtractor": ReaderFacts("odt", 4, (kinds.ODT, kinds.ODP), _UNPACKS),
+    "rtf.reader:RtfExtractor": ReaderFacts("rtf", 2, (kinds.RTF,)),
+    "old_office:OldOfficeExtractor": ReaderFacts("old-office", 1, (kinds.DOC, kinds.PPT)),
+    "epub:EpubExtractor": ReaderFacts("epub", 5, (kinds.EPUB,), _UNPACKS),
+    "mail.reader:MailExtractor": ReaderFacts("mail", 7, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
+    "html.reader:WebExtractor": ReaderFacts("web", 6, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
+    "markdown:MarkdownExtractor": ReaderFacts("markdown", 2, (kinds.MARKDOWN,)),
+    "rst:RstExtractor": ReaderFacts("rst", 2, (kinds.RST,)),
+    "latex.reader:LatexExtractor": ReaderFacts("latex", 2, (kinds.LATEX,)),
+    "light_markup:LightMarkupExtractor": ReaderFacts("light-markup", 2, (kinds.ORG, kinds.ASCIIDOC)),
+    "text:PlainTextExtractor": ReaderFacts("text", 4, (kinds.PLAIN,)),
+    "subtitles:SubtitleExtractor": ReaderFacts("subtitles", 1, (kinds.SRT, kinds.VTT)),
+    "delimited:DelimitedExtractor": ReaderFacts("delimited", 3, (kinds.CSV, kinds.TSV)),
+    "records:RecordsExtractor": ReaderFacts("records", 2, (kinds.JSON, kinds.JSON_LINES)),
+    "notebook:NotebookExtractor": ReaderFacts("notebook", 2, (kinds.NOTEBOOK,)),
+    "markup:MarkupExtractor": ReaderFacts("markup", 6, (kinds.XML,), ("main_content_only",)),
+    "source_code:SourceCodeExtractor": ReaderFacts(
         "source-code",
         2,
         (
@@ -63,7 +63,7 @@ READERS: dict[str, Reader] = {
             kinds.SOURCE,
         ),
     ),
-    "image:ImageExtractor": Reader(
+    "image:ImageExtractor": ReaderFacts(
         "image",
         2,
         (kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.TIFF, kinds.HEIC),
