@@ -14,6 +14,7 @@ from parquetry.flows.pipelines.documents import run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.reindex import reindex_request
 from parquetry.model import Access
+from parquetry.process_folder import process_folder
 from parquetry.serving.access.principals import OPERATOR
 from parquetry.serving.access.refusals import AccessRefused
 from parquetry.serving.access.visibility import access_for
@@ -149,7 +150,7 @@ class EmbeddedWrites:
 
     def _carry_out(self, kind: Kind, payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Failed | None]:
         """Carry out a job of a service in this process, with a queue of its own."""
-        with tempfile.TemporaryDirectory(prefix="parquetry-") as folder:
+        with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
             store = JobStore(Path(folder))
             try:
                 job = store.submit(kind, self._namespace, payload, {})

@@ -6,17 +6,21 @@ import atexit
 import gc
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.fixtures import SubRequest
 
 from parquetry import known_secrets
 from parquetry.llm import reply_forms
 from parquetry.llm.rate_limit import rate_limit_of
+from tests.prefect_homes import fill_home
 from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
@@ -35,6 +39,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.processor_seconds:
         config.pluginmanager.register(ProcessorReport())
+    if not hasattr(config, "workerinput"):
+        _choose_temporary_folder()
+
+
+def _choose_temporary_folder() -> None:
+    """Give the run a temporary folder of its own, which goes at its end with what killed processes left there.
+
+    Its path is short enough for sockets, unlike those of the tests' folders, which stay where they always are.
+    """
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    own = tempfile.mkdtemp(prefix="pq-")
+    os.environ["TMPDIR"] = tempfile.tempdir = own
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +67,10 @@ def nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Fail a test that leaves the process in a folder of its own, which is deleted: all later tests would fail."""
     yield
+    _end_servers(item, nextitem)
     if len(sys.modules) > _modules_frozen + MANY_MODULES:
         gc.collect()
         _freeze_modules()
@@ -72,6 +90,33 @@ SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_s
 """server fixtures that a fixture `shelf` starts for its store"""
 SIGNS = re.compile(rf"mark\.slow|{'|'.join(SERVERS)}|\bshelf_of\b|def test_.*\b(?:records|lines)\b")
 """signs of a slow test in a file: the mark, or a fixture that needs a server"""
+
+
+_running: list[tuple[pytest.FixtureDef[object], SubRequest]] = []
+"""servers that were started for the session"""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object], request: SubRequest) -> Iterator[object]:
+    """Note which servers run."""
+    if fixturedef.argname in SERVERS:
+        _running.append((fixturedef, request))
+    return (yield)
+
+
+def _end_servers(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End servers after their tests, where these come one after the other: one that idles takes processor time."""
+    if item.config.option.markexpr != "slow" or nextitem is None or _group_of(item) == _group_of(nextitem):
+        return
+    for server, request in list(_running):
+        if server.argname not in getattr(nextitem, "fixturenames", ()):
+            _running.remove((server, request))
+            server.finish(request)
+
+
+def _group_of(item: pytest.Item) -> str | None:
+    mark = item.get_closest_marker("xdist_group")
+    return None if mark is None else str(mark.args[0])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -115,9 +160,12 @@ def _freeze_modules() -> None:
     _modules_frozen = len(sys.modules)
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     """Let DuckDB's binding find its objects freed, or it reports them in a hundred lines."""
     gc.unfreeze()
+    if hasattr(config, "workerinput"):
+        # A test process that takes more than five seconds to end is interrupted, wherever it is.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 TOGETHER = 200
@@ -145,7 +193,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             )
     if config.option.markexpr == "slow":
         # Whatever takes long and begins last keeps one process busy when the others have ended.
-        items.sort(key=_seconds_at_most, reverse=True)
+        items.sort(key=lambda item: (_seconds_at_most(item), _server_of(item) or ""), reverse=True)
 
 
 def _seconds_at_most(item: pytest.Item) -> float:
@@ -174,6 +222,14 @@ def _server_of(item: pytest.Item) -> str | None:
     if isinstance(store, str) and store in SERVERS_OF_SHELVES:
         return SERVERS_OF_SHELVES[store]
     return next((server for server in SERVERS if server in fixtures), None)
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the programs of this test an empty temporary folder, with a path short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="pq-", dir="/tmp") as short:
+        monkeypatch.setenv("TMPDIR", short)
+        yield Path(short)
 
 
 @pytest.fixture
@@ -223,7 +279,11 @@ def prefect_api() -> Iterator[str]:
 
     # Prefect's threads keep DuckDB objects alive to the very end, which its binding then reports in a hundred lines.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
-    with prefect_test_harness(server_startup_timeout=120):
-        url = PREFECT_API_URL.value()
-        assert url
-        yield url
+    home = tempfile.mkdtemp()
+    fill_home(Path(home), "prefect-test.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prefect.testing.utilities.mkdtemp", lambda: home)
+        with prefect_test_harness(server_startup_timeout=120):
+            url = PREFECT_API_URL.value()
+            assert url
+            yield url

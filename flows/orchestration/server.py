@@ -21,6 +21,7 @@ import psutil
 from filelock import lock_descriptor
 
 from parquetry.errors import ParquetryError
+from parquetry.process_folder import process_folder
 from parquetry.settings.home import user_cache
 
 START_SECONDS = 180
@@ -193,7 +194,7 @@ def _home_of_a_run() -> Iterator[Path]:
                 _forget_long_history(home)
                 yield home
             return
-    temporary = Path(tempfile.mkdtemp(prefix="parquetry-prefect-"))
+    temporary = Path(tempfile.mkdtemp(dir=process_folder()))
     try:
         yield temporary
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter, sleep
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from parquetry.errors import (
     FilesGaveWay,
@@ -23,7 +23,6 @@ from parquetry.flows.pipelines.run_watch import RunWatch
 from parquetry.planning.costs import from_column
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
-from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope, open_source
@@ -38,12 +37,15 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.telemetry import tracing
 from parquetry.waiting import Waits
 
+if TYPE_CHECKING:
+    from parquetry.sessions.report import SessionsReport
+
 Result = TypeVar("Result")
 Opened = TypeVar("Opened", bound=RunContext)
 Plan = TypeVar("Plan")
 Work = TypeVar("Work")
 Outcome = TypeVar("Outcome")
-Report = TypeVar("Report", RunReport, SessionsReport)
+Report = TypeVar("Report", RunReport, "SessionsReport")
 
 
 def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:

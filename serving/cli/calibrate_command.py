@@ -15,6 +15,7 @@ from parquetry.errors import SettingsError, StorageError
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
 from parquetry.printing import tell
+from parquetry.process_folder import process_folder
 from parquetry.ranking.evaluation import Dataset, read_dataset
 from parquetry.ranking.relevance import Calibration, Curve, Role
 from parquetry.ranking.relevance_files import general_questions, parse_calibrations, with_calibration
@@ -98,7 +99,7 @@ def pairs_of(
             if other is not collection:
                 lent = list(other.queries.items())[:FOREIGN]
                 foreign |= {f"{other.name}/{query}": text for query, text in lent}
-        with tempfile.TemporaryDirectory(prefix="parquetry-calibrate-") as folder:
+        with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
             indexed = index_dataset(collection, _without_calibration(settings), Path(folder), observer)
             with Reader(indexed.settings) as reader:
                 pairs += judged_pairs(reader, collection, foreign, role)

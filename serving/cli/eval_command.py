@@ -18,6 +18,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 from parquetry.plural import counted
 from parquetry.printing import tell
+from parquetry.process_folder import process_folder
 from parquetry.ranking.evaluation import RECALL_DEPTH, CollectionDocument, Dataset, Measures, measure, read_dataset
 from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
@@ -90,7 +91,7 @@ def evaluate(
         queries = dict(list(collection.queries.items())[:limit_queries])
         rows = []
         for name, each in _compared(settings, candidate=candidate):
-            with tempfile.TemporaryDirectory(prefix="parquetry-eval-") as folder:
+            with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
                 measured = _on_dataset(collection, queries, modes, each, Path(folder), silent=as_json)
             rows += [{"corpus": name, **row} for row in measured] if candidate else measured
     if as_json:
@@ -138,7 +139,7 @@ def _on_feedback(
         if candidate:
             from parquetry.flows.pipelines.migration_plan import candidate_snapshot
 
-            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="parquetry-eval-"))
+            folder = opened.enter_context(tempfile.TemporaryDirectory(dir=process_folder()))
             snapshot, after = candidate_snapshot(quiet, Path(folder))
             corpora.append(("candidate", opened.enter_context(Reader(after, snapshot.version, snapshot=snapshot))))
         return evaluate_feedback(corpora, judged, limit, modes)

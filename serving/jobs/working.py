@@ -21,6 +21,7 @@ from parquetry.errors import ParquetryError
 from parquetry.flows.local import api_is_configured
 from parquetry.masked_output import guard_output
 from parquetry.model import RawDocument
+from parquetry.process_folder import remove_process_folder
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.execute import lanes_of, stop_all
 from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, ProgressLine, refresh_scopes
@@ -68,6 +69,7 @@ def work() -> None:
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()
+    remove_process_folder()
     # Threads may still wait for a service, and DuckDB reports leaks of objects that are alive at the end.
     os._exit(code)
 

@@ -20,6 +20,7 @@ import uvicorn
 
 from parquetry.errors import ParquetryError
 from parquetry.masked_output import guard_output
+from parquetry.process_folder import remove_process_folder
 from parquetry.serving.service.connections import PatientProtocol
 from parquetry.telemetry.json_logs import say
 
@@ -56,7 +57,8 @@ def main() -> None:
         code = error.exit_code
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads may still read a version of the corpus; there is nothing to tidy up.
+    remove_process_folder()
+    # Threads may still read a version of the corpus.
     os._exit(code)
 
 

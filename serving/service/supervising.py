@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from parquetry.process_folder import process_folder
 from parquetry.serving.service.children import Child
 from parquetry.serving.service.listening import handed_over
 from parquetry.serving.state.environment import VARIABLE
@@ -52,7 +53,7 @@ class Service:
     def run(self) -> int:
         """Run the service until it is told to stop; return its exit code."""
         stopping = threading.Event()
-        with _signals(stopping), TemporaryDirectory(prefix="parquetry-metrics-") as metrics:
+        with _signals(stopping), TemporaryDirectory(dir=process_folder()) as metrics:
             answering, jobs = self._children(metrics)
             try:
                 for child in (*answering, *jobs):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.model import Access
+from parquetry.process_folder import process_folder
 from parquetry.sessions.ledger.entry_rows import EntryScope
 from parquetry.sessions.model import Entry
 from parquetry.storage.database import Connection, reading, sql_list, sql_string, tuples
@@ -49,7 +50,7 @@ class KnownEntries:
         self._numbers = {scope: number for number, scope in enumerate(sorted(scopes, key=lambda each: each.sort_key))}
         self._lock = threading.Lock()
         with ExitStack() as opened:
-            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="parquetry-entries-"))
+            folder = opened.enter_context(tempfile.TemporaryDirectory(dir=process_folder()))
             self._connection = opened.enter_context(connect_snapshot(snapshot))
             with reading():
                 self._copy(snapshot, Path(folder))

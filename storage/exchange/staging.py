@@ -25,6 +25,7 @@ from parquetry.embed.base import Vectors
 from parquetry.importing.chunk import DocumentFacts, ImportedChunk
 from parquetry.importing.documents import MOST_CHUNKS
 from parquetry.importing.fields import facts_text
+from parquetry.process_folder import process_folder
 from parquetry.storage.files.full_disk import naming
 
 _SCHEMA = pa.schema(
@@ -66,7 +67,7 @@ class StagedRows:
     """
 
     def __init__(self, size: int) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="parquetry-import-")
+        self._folder = tempfile.TemporaryDirectory(dir=process_folder())
         self._files = [Path(self._folder.name) / f"{number}.arrow" for number in range(_files(size))]
         self._writers: dict[int, tuple[pa.NativeFile, pa.ipc.RecordBatchStreamWriter]] = {}
         self._waiting: dict[int, list[dict[str, Any]]] = defaultdict(list)

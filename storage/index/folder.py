@@ -230,7 +230,8 @@ class IndexFolder:
 
     def _advance(self, building: Path, snapshot: Snapshot) -> list[str] | None:
         """Update a file; return the names of its segments, or None if a rebuild is better."""
-        try:
+        # Any fault of a derived file is repaired by rebuilding it from the corpus.
+        with suppress(*_UNUSABLE):
             with attached(building, read_only=False) as connection:
                 state = read_state(connection)
                 if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
@@ -240,9 +241,7 @@ class IndexFolder:
             if moved:
                 rewrite(building)
             return segments
-        except _UNUSABLE:
-            # Any fault of a derived file is repaired by rebuilding it from the corpus.
-            return None
+        return None
 
     def opened_ones(self) -> Iterator[OpenIndex]:
         """Yield each index of this program's format that can be opened, of any version, newest first; to be closed."""

@@ -55,7 +55,9 @@ _ORDERS: dict[Table, str] = {
     "searches": "searched_at",
 }
 """table -> order of its rows, in the order in which the tables are compacted"""
-_DROPPED = f"""CREATE OR REPLACE TEMP TABLE dropped AS
+_TEMPORARY = ("dropped", "needed", "places")
+"""tables that are made for a table and would take memory during the next one"""
+_DROPPED = f"""CREATE TEMP TABLE dropped AS
 SELECT DISTINCT namespace, document_id, sequence FROM (
     SELECT namespace, document_id, sequence, run_id, removed, media_type,
         max(sequence) OVER (PARTITION BY namespace, document_id) AS newest
@@ -64,12 +66,12 @@ SELECT DISTINCT namespace, document_id, sequence FROM (
     AND (namespace, sequence, run_id) NOT IN (SELECT (namespace, sequence, run_id) FROM ({{decisions}}))"""
 """Rows of documents that were superseded or removed at the horizon. Rows about sessions and entries stay, and those of
 a publish with decisions: decisions count only if a row of their publish is there."""
-_NEEDED = f"""CREATE OR REPLACE TEMP TABLE needed AS
+_NEEDED = f"""CREATE TEMP TABLE needed AS
 SELECT DISTINCT revision FROM ({{newest}}) UNION SELECT revision FROM ({{tagged}})
 WHERE {IS_KNOWLEDGE} OR NOT removed
 UNION SELECT xor(revision, {{mask}}) FROM ({{newest}}) WHERE {{mask}} <> 0"""
 """Candidates of a migration that is being built stay with the revisions that they are of."""
-_PLACES = """CREATE OR REPLACE TEMP TABLE places AS
+_PLACES = """CREATE TEMP TABLE places AS
 SELECT revision, min((namespace, source, path)) AS place FROM ({newest}) GROUP BY revision"""
 
 
@@ -120,19 +122,9 @@ def compact(
     """
     started = time.perf_counter()
     before = lake.snapshot().version
-    horizon = horizon_snapshot(lake, retention, stamp.at)
-    known = read_retention(lake.layout)
-    done = Compaction(stamp.run_id, before, before, known.horizon)
-    task = _Task(lake, horizon, tagged_snapshots(lake, known, horizon.version), stamp, cutoff_of(retention, stamp.at))
-    if not any(reread(_TableCompaction(task, table, _due_from(table, least)).is_due) for table in _ORDERS):
-        return done
-    kept = raise_horizon(lake.layout, horizon.version, stamp.at)
-    done.horizon = kept.horizon
-    task = replace(task, tagged=tagged_snapshots(lake, kept, kept.horizon))
-    for table in _ORDERS:
-        worker = _TableCompaction(task, table, least)
-        worker.run()
-        worker.report(done)
+    with open_duckdb() as connection:
+        filesystem_at(lake.layout.root).attach(connection)
+        done = _compact_tables(connection, lake, retention, stamp, before, least)
     if done.is_idle:
         return done
     row = run_row("compact", before, done.version, [], stamp, time.perf_counter() - started)
@@ -146,6 +138,26 @@ def compact(
     return done
 
 
+def _compact_tables(
+    connection: Connection, lake: Lake, retention: RetentionSettings, stamp: RunStamp, before: int, least: int
+) -> Compaction:
+    horizon = horizon_snapshot(lake, retention, stamp.at)
+    known = read_retention(lake.layout)
+    done = Compaction(stamp.run_id, before, before, known.horizon)
+    tagged = tagged_snapshots(lake, known, horizon.version)
+    task = _Task(connection, lake, horizon, tagged, stamp, cutoff_of(retention, stamp.at))
+    if not any(reread(_TableCompaction(task, table, _due_from(table, least)).is_due) for table in _ORDERS):
+        return done
+    kept = raise_horizon(lake.layout, horizon.version, stamp.at)
+    done.horizon = kept.horizon
+    task = replace(task, tagged=tagged_snapshots(lake, kept, kept.horizon))
+    for table in _ORDERS:
+        worker = _TableCompaction(task, table, least)
+        worker.run()
+        worker.report(done)
+    return done
+
+
 def _due_from(table: Table, least: int) -> int:
     """Return the number of small files of a table that is reason enough: a compaction itself adds one to `runs`."""
     return max(least, MANY_FILES) if table == "runs" else least
@@ -155,6 +167,8 @@ def _due_from(table: Table, least: int) -> int:
 class _Task:
     """A compaction, for each of its tables."""
 
+    connection: Connection
+    """one for all tables: opening and closing it takes longer than reading small ones"""
     lake: Lake
     horizon: Snapshot
     """version from which on all are kept"""
@@ -233,9 +247,10 @@ class _TableCompaction:
     @contextmanager
     def _connected(self) -> Iterator[tuple[Connection, Snapshot, list[ShardState]]]:
         # Rows are dropped by what the newest version names, and shards are listed after it.
-        snapshot = self._lake.snapshot()
-        with open_duckdb() as connection, reading():
-            filesystem_at(self._layout.root).attach(connection)
+        snapshot, connection = self._lake.snapshot(), self._task.connection
+        with reading():
+            for name in _TEMPORARY:
+                connection.execute(f"DROP TABLE IF EXISTS {name}")
             self._prepare(connection, snapshot)
             yield connection, snapshot, self._states(connection, snapshot)
 

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 
 from parquetry.plural import counted
+from parquetry.process_folder import process_folder
 from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import sha256_of
 from parquetry.storage.files.layout import LOG, TABLES, Layout, Table, is_compacted
@@ -248,7 +249,7 @@ def _put(layout: Layout, table: Table, name: str, content: bytes) -> None:
 
 def _first(table: Table) -> bytes:
     """Return the commit that creates a table."""
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory(dir=process_folder()) as place:
         create_table(place, table, None)
         return (Path(place) / LOG / commit_name(0)).read_bytes().rstrip(b"\n") + b"\n"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 
 from parquetry.errors import SettingsError, StorageError, first_line
+from parquetry.process_folder import process_folder
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
 from parquetry.storage.files.durable import make_folder
 from parquetry.storage.files.layout import TABLES, Table
@@ -114,7 +115,7 @@ def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
 
 def _build(connection: Connection, snapshot: Snapshot, filters: Filters, language: str) -> None:
     """Fill the current database of a connection."""
-    with tempfile.TemporaryDirectory(prefix="parquetry-export-") as folder:
+    with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
         visible = _visible_alone(snapshot, filters, folder)
         with reading():
             build(connection, visible, language)

@@ -19,6 +19,7 @@ from multiprocessing import context, spawn, util
 from typing import Any
 
 from parquetry.known_secrets import names_secret
+from parquetry.process_folder import process_folder
 
 _KEPT = frozenset(
     {
@@ -29,8 +30,8 @@ _KEPT = frozenset(
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_", "XDG_", "COV")
 """prefixes of variables that give programs the location of their parts, output conventions and the number of
 processors"""
-_LONGEST_FOLDER = 70
-"""maximum bytes of the temporary folder: 33 more make the path of a socket, of at most 103 (macOS) or 107"""
+_LONGEST_FOLDER = 57
+"""maximum bytes of the temporary folder: 46 more make the path of a socket, of at most 103 (macOS) or 107"""
 _lock = threading.Lock()
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 
@@ -91,17 +92,30 @@ def _children_allowed() -> Iterator[None]:
             configuration["daemon"] = daemon
 
 
-def reading_context(preloaded: str) -> context.BaseContext:
+READING = "parquetry.tasks.engine.workers"
+"""module of the processes that read documents"""
+
+
+def start_ahead(modules: Sequence[str] = ()) -> None:
+    """Start the server that these processes are forked from, which imports for a while, and return at once.
+
+    Args:
+        modules: what they will need besides `READING`. Neither has to be imported here.
+    """
+    reading_context(READING, *modules)
+
+
+def reading_context(*preloaded: str) -> context.BaseContext:
     """Return the context that starts processes which read documents.
 
     The fork server, where there is one, is started from a program without threads.
 
     Args:
-        preloaded: module that the fork server imports, once for all its processes.
+        preloaded: modules that the fork server imports, once for all its processes; ignored if it is running.
     """
     chosen = _Context()
     if _FORKS:
-        chosen.set_forkserver_preload([preloaded])
+        chosen.set_forkserver_preload(list(preloaded))
         start_fork_server()
     return chosen
 
@@ -122,16 +136,15 @@ def start_fork_server() -> None:
 
 
 def _choose_socket_folder() -> None:
-    """Have `multiprocessing` put its sockets below /tmp if the path of the temporary folder is too long for one."""
-    chosen = tempfile.gettempdir()
-    if os.name != "posix" or len(os.fsencode(chosen)) <= _LONGEST_FOLDER:
+    """Have `multiprocessing` put its sockets in the folder of this process, which a killed one does not leave behind.
+
+    It is below /tmp if the path of the temporary folder is too long for a socket.
+    """
+    configuration: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if os.name != "posix" or configuration.get("tempdir") is not None:
         return
-    tempfile.tempdir = "/tmp"  # noqa: S108 - a new folder in it is made for this process alone
-    try:
-        # multiprocessing keeps the folder of its first call.
-        util.get_temp_dir()
-    finally:
-        tempfile.tempdir = chosen
+    is_short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER
+    configuration["tempdir"] = str(process_folder(None if is_short else "/tmp"))  # noqa: S108 - a private folder in it
 
 
 def clear_environment() -> None:

@@ -22,13 +22,15 @@ from weakref import WeakKeyDictionary
 from pebble import CONSTS, ProcessExpired, ProcessPool
 
 from parquetry import freed_memory
-from parquetry.chunking.chunker import Chunker, sized
+from parquetry.chunking.chunker import Chunker
+from parquetry.chunking.fingerprint import sized
 from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
+from parquetry.process_folder import process_folder
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.extraction import ExtractionSettings
-from parquetry.tasks.engine.fork_server import clear_environment, reading_context
+from parquetry.tasks.engine.fork_server import READING, clear_environment, reading_context
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
@@ -65,11 +67,6 @@ class FileOfSessions:
     """reason why nothing follows; None if the file was read to its end"""
 
 
-def start_ahead() -> None:
-    """Start the server that extraction processes are forked from, which imports for a while, and return at once."""
-    reading_context(__name__)
-
-
 class WorkerPool:
     """Read untrusted files in separate processes with a time and a memory limit for each.
 
@@ -85,13 +82,15 @@ class WorkerPool:
         self._settings = extraction
         self._limits: WeakKeyDictionary[Future[Any], TimeLimit] = WeakKeyDictionary()
         self._memory_mb = extraction.memory_mb
-        self._turns = tempfile.NamedTemporaryFile(prefix="parquetry-ocr-")  # noqa: SIM115 - closed with the pool
+        handle, turns = tempfile.mkstemp(prefix="ocr-", dir=process_folder())
+        os.close(handle)
+        self._turns = Path(turns)
         self._pool = ProcessPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
-            context=reading_context(__name__),
+            context=reading_context(READING),
             initializer=_start,
-            initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
+            initargs=(extraction, chunking, tokenizer, self._turns),
         )
 
     def prepare(self, document: RawDocument, chunk_size: ChunkSize | None = None) -> Future[Prepared]:
@@ -136,7 +135,7 @@ class WorkerPool:
         """Kill all processes immediately."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
-        self._turns.close()
+        self._turns.unlink(missing_ok=True)
 
 
 _extraction: ExtractionSettings

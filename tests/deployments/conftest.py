@@ -9,6 +9,7 @@ import pytest
 
 from parquetry.flows.orchestration.server import lasting_server
 from tests.deployments.served import Api, environment
+from tests.prefect_homes import fill_home
 from tests.workshop import Workshop
 
 
@@ -26,6 +27,7 @@ def server(tmp_path, monkeypatch) -> Iterator[Api]:
         monkeypatch.delenv(name)
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
+    fill_home(tmp_path / "server")
     with lasting_server(tmp_path / "server", 0) as server:
         server.wait()
         monkeypatch.setenv("PREFECT_API_URL", server.api_url)

@@ -16,7 +16,10 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import psutil
+import pytest
 
+from parquetry.deployments.__main__ import _home
+from tests.prefect_homes import fill_home
 from tests.product_modules import ROOMS
 
 PATIENCE = 400
@@ -160,6 +163,9 @@ def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
     """
     file, output = folder / "parquetry.toml", folder / "output.txt"
     file.write_text(settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", environment(folder, **more)["XDG_DATA_HOME"])
+        fill_home(_home(file))
     command = [sys.executable, "-u", "-m", "parquetry.deployments", "--config", str(file), "--port", free_port()]
     with running(command, environment(folder, **more), output, other_repository(folder)) as process:
         service = Service(process, output)

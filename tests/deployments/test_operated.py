@@ -21,6 +21,7 @@ import pytest
 from parquetry.flows.orchestration.server import lasting_server
 from tests.deployments.served import FINAL, PATIENCE, Api, environment, running
 from tests.deployments.test_notifications import Webhook
+from tests.prefect_homes import fill_home
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
 from tests.written_bytes import holding
 
@@ -95,6 +96,7 @@ def operated(tmp_path_factory) -> Iterator[Operated]:
         often = {"PREFECT_SERVER_SERVICES_DB_VACUUM_LOOP_SECONDS": "2", "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
         for name, value in environment(folder, **often).items():
             patch.setenv(name, value)
+        fill_home(folder / "server")
         with lasting_server(folder / "server", 0) as server:
             server.wait()
             patch.setenv("PREFECT_API_URL", server.api_url)

@@ -178,6 +178,7 @@ def _start(folder: Path, log: Any, owner: Credentials) -> tuple[subprocess.Popen
     # Create one volume for each bucket at first, not seven. Several threads and frequent garbage collections take a
     # quarter more processor time for the same requests.
     environment = {**os.environ, "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1", "GOMAXPROCS": "1", "GOGC": "400"}
+    environment["TMPDIR"] = str(data)  # for its logs
     process = subprocess.Popen(
         [Path(sys.executable).with_name("weed"), "server", *(f"-{name}={value}" for name, value in options.items())],
         cwd=data,
@@ -214,6 +215,10 @@ def _answers(process: subprocess.Popen[bytes], server: S3Server) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Its data is not worth the ten seconds of an orderly shutdown.
+    # Its data is not worth the ten seconds of an orderly shutdown, which also removes its sockets.
     process.kill()
     process.wait()
+    assert isinstance(process.args, list)
+    for port in re.findall(r"port\S*=(\d+)", " ".join(map(str, process.args))):
+        for each in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+            each.unlink(missing_ok=True)

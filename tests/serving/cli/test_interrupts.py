@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler
 import psutil
 import pytest
 
+from tests.documentation import ROOT
 from tests.servers.loopback import LoopbackServer, Quiet
 from tests.serving.program import command
 
@@ -25,6 +27,9 @@ PLACES = {
     "listing-one-of-two": ["/urls.txt", "/other.txt"],
 }
 """hanging stage -> addresses of the sources"""
+
+
+NEXT = "import sys; from parquetry.process_folder import process_folder; process_folder(sys.argv[1])"
 
 
 class Observer:
@@ -123,7 +128,7 @@ def _extracting(run):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_processes_that_hang_over_a_document_end_with_the_run(tmp_path, number):
+def test_processes_that_hang_over_a_document_end_with_the_run(tmp_path, temporary, number):
     """A stopped process behaves like one in endless native code: it does nothing."""
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -142,3 +147,7 @@ def test_processes_that_hang_over_a_document_end_with_the_run(tmp_path, number):
         finally:
             run.kill()
     assert list((tmp_path / "corpus" / "documents").glob("*.parquet")) == []
+    # What a process leaves that was ended at once, the next one removes.
+    assert len(list(temporary.iterdir())) == (0 if number == signal.SIGINT else 1)
+    subprocess.run([sys.executable, "-c", NEXT, str(temporary)], cwd=ROOT, check=True)
+    assert list(temporary.iterdir()) == []

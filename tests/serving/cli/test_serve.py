@@ -8,7 +8,7 @@ import stat
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import httpx
 import psutil
@@ -151,7 +151,7 @@ def test_process_that_is_killed_is_started_again(serve, victim):
 
 
 @pytest.mark.slow
-def test_service_that_is_killed_leaves_its_port_and_jobs_to_the_next(folder, serve):
+def test_service_that_is_killed_leaves_its_port_and_jobs_to_the_next(folder, serve, temporary):
     first = serve("docs")
     first.until_found("hard wood")
     port = int(first.url.rpartition(":")[2])
@@ -166,9 +166,13 @@ def test_service_that_is_killed_leaves_its_port_and_jobs_to_the_next(folder, ser
     first.process.kill()
     psutil.wait_procs(orphans, PATIENCE)
     first.end()
+    left = set(temporary.iterdir())
+    assert left
     second = serve("docs", port=port)
     second.until_found("rare wood")
+    assert not left & set(temporary.iterdir())
     assert second.stop() == 0
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -205,20 +209,22 @@ def _kept(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/api/knowledge/documents", "/v1/files"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_half_sent_upload_is_nowhere_after_the_service_ends(folder, serve, how, path):
+def test_half_sent_uploads_are_nowhere_after_the_service_ends(folder, serve, how):
     service = serve("docs")
     service.until_found("hard wood")
     before = _kept(folder)
-    with _half_sent(service, path, "file") as connection:
+    with ExitStack() as opened:
+        paths = ("/api/knowledge/documents", "/v1/files")
+        connections = [opened.enter_context(_half_sent(service, path, "file")) for path in paths]
         children = psutil.Process(service.process.pid).children()
         assert service.stop(how) == (0 if how is signal.SIGTERM else -how)
         psutil.wait_procs(children, PATIENCE)
-        answer = b""
-        with suppress(ConnectionResetError):
-            answer = connection.recv(65_536)
-        assert answer == b"" or answer.startswith(b"HTTP/1.1 503 "), answer
+        for connection in connections:
+            answer = b""
+            with suppress(ConnectionResetError):
+                answer = connection.recv(65_536)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 503 "), answer
     assert not any("Traceback" in line for line in service.lines), service.lines
     assert _kept(folder) == before
     again = serve("docs")

@@ -4,6 +4,7 @@ import pytest
 
 from parquetry.flows.orchestration.server import lasting_server
 from tests.deployments.served import environment, serving
+from tests.prefect_homes import fill_home
 from tests.servers.http_app import running_app
 from tests.serving.jobs.test_process import PATIENCE, SETTINGS, Process
 from tests.serving.web.browsing import Visitor
@@ -73,6 +74,7 @@ def test_job_of_a_killed_process_is_not_handed_over_twice(jobs, deployed):
 def test_deployment_that_does_not_exist_is_told_with_what_to_do(jobs, tmp_path, monkeypatch):
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
+    fill_home(tmp_path / "server")
     with lasting_server(tmp_path / "server", 0) as server:
         server.wait()
         process = Process(jobs, PREFECT_API_URL=server.api_url)

@@ -24,6 +24,9 @@ from tests.storage.shelf import Shelf
 
 DOCUMENTS = ("a.md", "b.md", "c.md")
 TURNS = 25
+PAUSE, DECIDED = 2, 0.5
+"""seconds between two readings of a process, and from the start of a run to its publish: mostly, the processors are for
+the compactions that are killed"""
 _TEXTS = "SELECT text FROM chunks ORDER BY ALL"
 
 
@@ -47,7 +50,7 @@ def read(root: Path) -> dict[str, object]:
         wrong += [[last, turn]] if turn < last else []
         wrong += [] if tuples(open_since, _TEXTS) == first else ["what was open changed"]
         reads, last = reads + 1, turn
-        time.sleep(1)
+        time.sleep(PAUSE)
         if stopping:
             return {"reads": reads, "wrong": wrong, "last": last}
 
@@ -62,7 +65,7 @@ def publish(root: Path) -> dict[str, object]:
         base = shelf.lake.snapshot()
         while True:
             # A run decides for a while.
-            time.sleep(0.2)
+            time.sleep(DECIDED)
             try:
                 shelf.lake.publish(base, rows, run)
                 break
