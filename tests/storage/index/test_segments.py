@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index import wear
 from parquetry.storage.index.check import disagreements
-from parquetry.storage.index.open_index import in_memory
+from parquetry.storage.index.open_index import attached, in_memory
 from parquetry.storage.index.segments import segment_files, segments_of
 from parquetry.storage.index.vector_memory import VectorMemories
 from tests.storage.index.forward import STEPS, answers, bring_forward, folder, refresh, texts
@@ -74,6 +74,18 @@ def test_segments_are_shared_by_all_versions_and_not_written_again(library):
     with closing(folder(library).open(library.lake.snapshot())) as opened:
         assert opened.connection.execute("SELECT count(*) <= 4 FROM segment.chunks").fetchall() == [(True,)]
     assert disagreements(library.lake.snapshot(), library.settings) == (5, [])
+
+
+def test_space_of_rows_that_left_the_index_file_is_given_back(tmp_path):
+    shelf = divided(tmp_path / "corpus", 400)
+    shelf.publish({f"{number}.md": [f"oak {number}"] * 10 for number in range(60)}, embedder="wide@1024")
+    newest = refresh(shelf)
+    with attached(newest.path, read_only=True) as connection:
+        ((free, held),) = connection.execute(
+            "SELECT free_blocks, used_blocks FROM pragma_database_size() WHERE database_name = 'ix'"
+        ).fetchall()
+    assert len(newest.segments) == 1
+    assert free <= 2 < held
 
 
 def test_a_file_that_lacks_a_segment_is_not_the_next_one(library):
