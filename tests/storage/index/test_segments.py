@@ -78,7 +78,7 @@ def test_segments_are_shared_by_all_versions_and_not_written_again(library):
 
 def test_space_of_rows_that_left_the_index_file_is_given_back(tmp_path):
     shelf = divided(tmp_path / "corpus", 400)
-    shelf.publish({f"{number}.md": [f"oak {number}"] * 10 for number in range(60)}, embedder="wide@1024")
+    shelf.publish({f"{number}.md": [f"oak {number}"] * 10 for number in range(60)}, embedder="wide@2048")
     newest = refresh(shelf)
     with attached(newest.path, read_only=True) as connection:
         ((free, held),) = connection.execute(
