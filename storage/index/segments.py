@@ -50,7 +50,7 @@ class Division:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class IndexSegment:
     """A segment file as an index records it."""
 
     name: str
@@ -78,7 +78,7 @@ def segment_files(folder: Path) -> list[Path]:
 # --- connections
 
 
-def segments_of(connection: Connection) -> list[Segment]:
+def segments_of(connection: Connection) -> list[IndexSegment]:
     """Return the segments of the index in the current database; none of an empty database or of an older format."""
     try:
         found = connection.execute(
@@ -86,7 +86,7 @@ def segments_of(connection: Connection) -> list[Segment]:
         ).fetchall()
     except duckdb.CatalogException:
         return []
-    return [Segment(*row) for row in found]
+    return [IndexSegment(*row) for row in found]
 
 
 def attach_segments(connection: Connection, folder: Path) -> None:
@@ -219,7 +219,7 @@ def _ranges(connection: Connection, first: int, end: int, most: int) -> list[tup
     return list(pairwise(bounds))
 
 
-def _written(connection: Connection, folder: Path, source: str, first: int, end: int) -> Segment:
+def _written(connection: Connection, folder: Path, source: str, first: int, end: int) -> IndexSegment:
     """Write the rows of some revisions to a new segment, attach it, and return it.
 
     Args:
@@ -248,10 +248,10 @@ def _written(connection: Connection, folder: Path, source: str, first: int, end:
     # It is on disk before the rows are gone from where they were.
     replace(building, final)
     connection.execute(f"ATTACH {sql_string(str(final))} AS {name} (READ_ONLY)")
-    return Segment(name, first, end, last + 1, chunks, postings)
+    return IndexSegment(name, first, end, last + 1, chunks, postings)
 
 
-def _record(connection: Connection, segment: Segment) -> None:
+def _record(connection: Connection, segment: IndexSegment) -> None:
     connection.execute(
         "INSERT INTO parts.segments VALUES ($1, $2, $3, $4, $5, $6)",
         [
