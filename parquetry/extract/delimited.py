@@ -49,7 +49,7 @@ class DelimitedExtractor:
     """Reads CSV and TSV files as tables."""
 
     name = "delimited"
-    version = 3
+    version = 4
     media_types = frozenset({"text/csv", "text/tab-separated-values"})
     settings_used: frozenset[str] = frozenset()
 

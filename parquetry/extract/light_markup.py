@@ -61,7 +61,7 @@ class LightMarkupExtractor:
     """Reads Org and AsciiDoc; files that a text includes are not read."""
 
     name = "light-markup"
-    version = 2
+    version = 3
     media_types = frozenset({ORG, ASCIIDOC})
     settings_used: frozenset[str] = frozenset()
 

@@ -37,7 +37,7 @@ class MarkdownExtractor:
     """Reads Markdown in the CommonMark dialect, with tables."""
 
     name = "markdown"
-    version = 2
+    version = 3
     media_types = frozenset({"text/markdown"})
     settings_used: frozenset[str] = frozenset()
 

@@ -35,7 +35,7 @@ class MarkupExtractor:
     """Reads XML."""
 
     name = "markup"
-    version = 6
+    version = 7
     media_types = frozenset({"application/xml"})
     settings_used = frozenset({"main_content_only"})
 

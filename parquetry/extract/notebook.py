@@ -22,7 +22,7 @@ class NotebookExtractor:
     """Reads Jupyter notebooks of format 3 and 4."""
 
     name = "notebook"
-    version = 2
+    version = 3
     media_types = frozenset({"application/x-ipynb+json"})
     settings_used: frozenset[str] = frozenset()
 

@@ -45,7 +45,7 @@ class RecordsExtractor:
     """Reads JSON and JSON Lines."""
 
     name = "records"
-    version = 2
+    version = 3
     media_types = frozenset({"application/json", "application/jsonl"})
     settings_used: frozenset[str] = frozenset()
 

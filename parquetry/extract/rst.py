@@ -37,7 +37,7 @@ class RstExtractor:
     """Reads reStructuredText; directives for included files and raw output are disabled."""
 
     name = "rst"
-    version = 2
+    version = 3
     media_types = frozenset({"text/x-rst"})
     settings_used: frozenset[str] = frozenset()
 

@@ -71,7 +71,7 @@ class SourceCodeExtractor:
     """Reads source code."""
 
     name = "source-code"
-    version = 2
+    version = 3
     media_types = frozenset(LANGUAGES)
     settings_used: frozenset[str] = frozenset()
 

@@ -41,7 +41,7 @@ class SubtitleExtractor:
     """Reads subtitles without their numbers and signs of layout."""
 
     name = "subtitles"
-    version = 1
+    version = 2
     media_types = frozenset({SRT, VTT})
     settings_used: frozenset[str] = frozenset()
 

@@ -25,7 +25,7 @@ class PlainTextExtractor:
     """Reads plain text: notes, logs, READMEs, and text laid out in pages for a printer."""
 
     name = "text"
-    version = 4
+    version = 5
     media_types = frozenset({"text/plain"})
     settings_used: frozenset[str] = frozenset()
 

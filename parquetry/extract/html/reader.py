@@ -51,7 +51,7 @@ class WebExtractor:
     """Reads HTML pages."""
 
     name = "web"
-    version = 6
+    version = 7
     media_types = frozenset({"text/html", "application/xhtml+xml"})
     settings_used = frozenset({"main_content_only"})
 

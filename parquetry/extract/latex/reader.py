@@ -25,7 +25,7 @@ class LatexExtractor:
     """Reads LaTeX without running it: commands are not expanded, and files that it includes are not read."""
 
     name = "latex"
-    version = 2
+    version = 3
     media_types = frozenset({LATEX})
     settings_used: frozenset[str] = frozenset()
 

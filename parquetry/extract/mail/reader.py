@@ -29,7 +29,7 @@ class MailExtractor:
     """Reads e-mails (EML), messages of Outlook (MSG), mailboxes (mbox) and web archives (MHTML)."""
 
     name = "mail"
-    version = 7
+    version = 8
     media_types = frozenset({EMAIL, MSG, MBOX})
     settings_used = frozenset(
         # Attachments may be of any type, so settings of other extractors affect a mail, too.
