@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
-
-from pydantic import SecretStr
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquetry import ids
 from parquetry.extract import media_types as kinds
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 class ReaderFacts(NamedTuple):
@@ -127,6 +127,9 @@ def ocr_available() -> bool:
 
 
 def _plain(value: object) -> object:
+    # Processes that read documents import this module, and make no fingerprints.
+    from pydantic import SecretStr
+
     if isinstance(value, SecretStr):
         return ids.content_hash(value.get_secret_value().encode())
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import media_types as kinds
@@ -16,7 +17,9 @@ from parquetry.extract.base import Extractor
 from parquetry.extract.detect import detect
 from parquetry.extract.readers import BY_MEDIA_TYPE, imported, reader_of
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _ARCHIVE = "unpack it, or give it to `parquetry refresh`, which opens archives"
 _COMPRESSED = "unpack it, or if it is an archive, give it to `parquetry refresh`, which opens archives"
