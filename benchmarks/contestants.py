@@ -52,8 +52,13 @@ class Contestant:
         return Run(measured, *self.read(json.loads(measured.output.strip().splitlines()[-1])))
 
 
-def parquetry(*, direct: bool = True) -> Contestant:
-    """Return Parquetry, run from the current environment."""
+def parquetry(*, direct: bool = True, checkout: Path | None = None) -> Contestant:
+    """Return Parquetry, run from the current environment.
+
+    Args:
+        direct: False to run it on Prefect.
+        checkout: folder of another version, to compare with this one.
+    """
     program = [
         sys.executable,
         "-c",
@@ -62,10 +67,10 @@ def parquetry(*, direct: bool = True) -> Contestant:
         *(["--direct"] if direct else []),
     ]
     return Contestant(
-        "parquetry" if direct else "parquetry on Prefect",
+        "before" if checkout else "parquetry" if direct else "parquetry on Prefect",
         lambda folder: [*program, str(folder), "--corpus", "corpus", "--json"],
         lambda report: (report["seconds"], report["chunks"]["embedded"], report.get("seconds_by_stage", {})),
-        {"PYTHONPATH": str(_PEERS.parent.parent)},
+        {"PYTHONPATH": str(checkout or _PEERS.parent.parent)},
     )
 
 

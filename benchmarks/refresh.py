@@ -1,6 +1,6 @@
 """Cost of refreshing a folder of PDFs: everything new, nothing changed, one document changed.
 
-    python -m benchmarks.refresh FOLDER [--cocoindex-python PYTHON] [--llamaindex-python PYTHON]
+    python -m benchmarks.refresh FOLDER [--before CHECKOUT] [--cocoindex-python PYTHON] [--llamaindex-python PYTHON]
 
 Each repetition starts from scratch with a copy of the folder, and contestants alternate within it (A B, A B), so that
 other load affects all of them. Every process is measured from start to end with all its children.
@@ -27,6 +27,8 @@ PACKAGES = ("parquetry", "pypdfium2", "pyarrow", "deltalake", "duckdb", "wordlla
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     contestants = [parquetry()]
+    if options.before:
+        contestants.append(parquetry(checkout=options.before.absolute()))
     if options.cocoindex_python:
         contestants.append(cocoindex(options.cocoindex_python))
     if options.llamaindex_python:
@@ -141,6 +143,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.refresh", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("folder", type=Path, help="a folder of PDFs")
+    parser.add_argument("--before", type=Path, help="checkout of another version, for the same environment")
     parser.add_argument("--cocoindex-python", type=Path, help="interpreter of an environment with cocoindex")
     parser.add_argument("--llamaindex-python", type=Path, help="interpreter of an environment with llama-index")
     parser.add_argument("--repetitions", type=int, default=3)

@@ -21,7 +21,7 @@ from parquetry.flows.local import run_on_prefect
 from parquetry.flows.pipelines.documents import Request
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.settings.sections import parse_settings
-from parquetry.tasks.documents.batch import BatchReport
+from parquetry.tasks.documents.batch_report import BatchReport
 from tests.servers import embedding_server
 
 PACKAGES = ("parquetry", "prefect", "prefect-dask", "distributed")

@@ -68,7 +68,17 @@ def retried(
         spread: 0 to 1, for the jitter.
         before_wait: receives each failure that is followed by another try.
     """
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - raised again by the first of the tries below
+        failed = [error]
+    # Most calls succeed, and this import takes a twentieth of a second where Tornado is installed.
     import tenacity
+
+    def each_try() -> T:
+        if failed:
+            raise failed.pop()
+        return call()
 
     def failure(state: RetryCallState) -> BaseException | None:
         return state.outcome.exception() if state.outcome else None
@@ -88,4 +98,4 @@ def retried(
         before_sleep=note,
         sleep=sleep,
         reraise=True,
-    )(call)
+    )(each_try)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from parquetry.embed.registry import price_of
 from parquetry.errors import RefusedError, SettingsError
+from parquetry.planning.report import dollars
+from parquetry.plural import counted
 from parquetry.settings.sections import Settings
 
 
@@ -24,8 +26,8 @@ def check_budget(what: str, cost_usd: float | None, tokens: int, budget_usd: flo
     """
     if budget_usd is not None and cost_usd is not None and cost_usd > budget_usd:
         raise RefusedError(
-            f"{what} would cost about ${cost_usd:.2f} for {tokens} tokens, more than the budget of ${budget_usd:.2f} "
-            f"({key}); nothing was spent"
+            f"{what} would cost about {dollars(cost_usd)} for {counted(tokens, 'token')}, more than the budget of "
+            f"${budget_usd:g} ({key}); nothing was spent"
         )
 
 

@@ -15,12 +15,10 @@ from parquetry.planning.slowest import SlowestItems
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
-from parquetry.storage import arrow_memory
 from parquetry.storage.files.layout import shard_name
 from parquetry.storage.index.known import KnownTables
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.stored import Stored
-from parquetry.tasks.batches.texts import TextLane
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.vectors import RunVectors
@@ -30,6 +28,8 @@ from parquetry.waiting import Waits
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+
+    from parquetry.tasks.batches.texts import TextLane
 
 
 @dataclass
@@ -134,6 +134,8 @@ class RunContext:
                 vectors.give_memory_back()
             if self._stored is not None:
                 self._stored.close()
+        from parquetry.storage import arrow_memory
+
         arrow_memory.give_back()
         freed_memory.give_back()
 

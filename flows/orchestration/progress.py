@@ -21,7 +21,7 @@ from parquetry.flows.orchestration.report import artifact_key, visible_rows
 from parquetry.flows.pipelines.forwarding import Forwarding
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.batches import Batch
-from parquetry.tasks.documents.batch import BatchReport
+from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.plan import RefreshPlan
 from parquetry.tasks.sessions.batch import SessionBatch, SessionBatchReport
 from parquetry.tasks.sessions.plan import SessionPlan

@@ -7,14 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
-from parquetry.embed.registry import load_ahead
+from parquetry.embed.registry import calls_service, load_ahead
+from parquetry.extract.media_types import by_filename
+from parquetry.extract.readers import modules_ahead
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.flows.pipelines.run_watch import RunWatch, watched
-from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
-from parquetry.model import DocumentRow
+from parquetry.model import DocumentRow, Listing
 from parquetry.planning.batches import Batch, into_batches
 from parquetry.planning.costs import as_column, total_usd
 from parquetry.planning.diff import Reindex
@@ -27,30 +29,29 @@ from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.scopes import uploads_of
 from parquetry.storage.database import open_ahead
 from parquetry.storage.files.layout import layout_of
-from parquetry.storage.index.known import KnownTables
+from parquetry.storage.index.known import IndexedRows, KnownTables
 from parquetry.storage.lake.current import CurrentRows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.migrations import brought_up
 from parquetry.tasks.batches.waiting import costs_of, notes, problems, suspension
 from parquetry.tasks.budget import check_prices
-from parquetry.tasks.documents.awaited import awaited_of, lanes_of, open_text_lanes, rounds
-from parquetry.tasks.documents.batch import BatchReport, document_batches, held_of
+from parquetry.tasks.documents.batch_report import BatchReport, awaited_of, held_of
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, failures_of, plan_refresh
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
-from parquetry.tasks.documents.remote import BatchOrders
 from parquetry.tasks.documents.row_changes import rows_of_changes
 from parquetry.tasks.documents.row_spool import RowSpool
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
-from parquetry.tasks.engine.base import BatchHandler, Engine
+from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
-from parquetry.tasks.engine.workers import start_ahead
 from parquetry.waiting import Teller
 
+_FIRST = 1000
+"""listed documents of a source by whose names the extraction processes are prepared"""
 _MUCH_READ = 4_000_000
 """bytes of documents after which a run gives memory back before it publishes, which takes a tenth of a second"""
 _MANY_ROWS = 5000
@@ -104,12 +105,18 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     """
     with watched(request.settings, request.kind) as watch:
         observer = watch.observed(observer)
+        if Lake.exists(request.settings.corpus.root):
+            # For the index, whose sources and rows are asked for first.
+            open_ahead()
         request = replace(request, settings=brought_up(request.settings))
-        scopes = watch.scopes = scopes_of_request(request)
-        _check_spending(request.settings, scopes)
-        make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
-        run = open_run(make, request.settings, scopes, request.kind)
-        report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
+        with closing(_known(request.settings)) as known:
+            scopes = watch.scopes = scopes_of_request(request, known)
+            _check_spending(request.settings, scopes)
+            make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
+            run = open_run(make, request.settings, scopes, request.kind)
+            # The index that told of the sources is open.
+            run.known = known
+            report = watch.published(_Refresh(run, request, scopes, watch, observer).execute(engine))
         observer.published(report)
     return report
 
@@ -126,20 +133,29 @@ def check_request(request: Request) -> None:
     check_places(request.settings, scopes)
 
 
-def scopes_of_request(request: Request) -> tuple[Scope, ...]:
+def _known(settings: Settings) -> KnownTables:
+    return KnownTables(layout_of(settings.corpus.root), settings.search)
+
+
+def scopes_of_request(request: Request, known: KnownTables | None = None) -> tuple[Scope, ...]:
     """Return the scopes of a refresh.
+
+    Args:
+        request: the request.
+        known: the index of the corpus, which may stay open; None to open and close one where needed.
 
     Raises:
         SettingsError: as for `scopes_of`.
     """
     if request.scopes:
         return request.scopes
-    settings, namespace = request.settings, request.namespace
-    known = KnownTables(layout_of(settings.corpus.root), settings.search)
+    if known is None:
+        with closing(_known(request.settings)) as opened:
+            return scopes_of_request(request, opened)
+    settings, namespace, tables = request.settings, request.namespace, known
 
     def published() -> list[PublishedSource]:
-        with closing(known):
-            return known.read(lambda: published_sources(settings.corpus.root, known.rows))
+        return tables.read(lambda: published_sources(settings.corpus.root, tables.rows))
 
     uploads: tuple[Scope, ...] = ()
     targets = request.targets
@@ -166,6 +182,8 @@ def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
     budget = settings.refresh.budget_usd
     check_prices(settings, (scope.namespace for scope in scopes), budget, BUDGET_KEY)
     if budget is not None and settings.extraction.include_image_descriptions:
+        from parquetry.llm.client import LanguageModel
+
         LanguageModel(settings.llm, "describe", Ledger(budget, BUDGET_KEY))
 
 
@@ -182,20 +200,18 @@ def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[DiskSpace, ...
     """
     settings = brought_up(request.settings)
     request = replace(request, settings=settings)
-    scopes = scopes_of_request(request)
-    namespaces = {scope.namespace for scope in scopes}
-    models = models_of(settings, namespaces)
-    snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
-    with (
-        fetching_without_run(settings, scopes) as (sources, fetching, retries),
-        closing(KnownTables(layout_of(settings.corpus.root), settings.search)) as known,
-    ):
+    with closing(_known(settings)) as known:
+        scopes = scopes_of_request(request, known)
+        namespaces = {scope.namespace for scope in scopes}
+        models = models_of(settings, namespaces)
+        snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
+        with fetching_without_run(settings, scopes) as (sources, fetching, retries):
 
-        def planned() -> RefreshPlan:
-            current = known.rows(snapshot, namespaces) if snapshot else CurrentRows(None, namespaces)
-            return _planned(request, sources, current, models, fetching, retries)
+            def planned() -> RefreshPlan:
+                current = known.rows(snapshot, namespaces) if snapshot else CurrentRows(None, namespaces)
+                return _planned(request, sources, current, models, fetching, retries)
 
-        plan = known.read(planned)
+            plan = known.read(planned)
     return plan, space_of(plan, settings, snapshot, models)
 
 
@@ -206,7 +222,7 @@ def _planned(
     models: Mapping[str, Model],
     fetching: Fetching,
     retries: Retries,
-    foreseen: Callable[[Collection[str]], None] = lambda _: None,
+    foreseen: Callable[[Sequence[Listing]], None] = lambda _: None,
 ) -> RefreshPlan:
     return plan_refresh(
         request.settings,
@@ -238,6 +254,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
 
         def planned() -> RefreshPlan:
             current = run.known.rows(run.base, namespaces)
+            self.indexed = run.base.version if isinstance(current, IndexedRows) else None
             return _planned(self._request, sources, current, run.models, run.fetching, run.retries, self._open_ahead)
 
         plan = run.known.read(planned)
@@ -263,7 +280,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         collected = _Collected(run.rows)
         collected.rows.extend(rows_of_changes(plan.changes, run))
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
-            for report in self._reports(plan, batches, collected, engine):
+            for report in self._processed(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))
                 collected.rows.extend(report.rows)
                 observer.batch_done(report)
@@ -272,36 +289,26 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
             run.give_memory_back()
         return collected
 
-    def _reports(
+    def _processed(
         self, plan: RefreshPlan, batches: Sequence[Batch], collected: _Collected, engine: Engine
     ) -> Iterator[BatchReport]:
-        """Process batches, some documents again: those that waited for vectors, or for reserved parts of the budget."""
-        run = self.run
-        if self._request.kind == "refresh":
-            open_text_lanes(run, plan.estimate)
-        handler = document_batches(run)
-        with BatchOrders(run) as orders:
-            for some in rounds(run, batches, collected.reports):
-                yield from self._round(some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
-            again = orders.held_again(batches, collected.reports)
-            if again:
-                yield from self._round(again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
-
-    def _round(
-        self, batches: Sequence[Batch], engine: Engine, handler: BatchHandler[Batch, BatchReport]
-    ) -> Iterator[BatchReport]:
-        by_number = {batch.number: batch for batch in batches}
-        for report in engine.batches(batches, handler):
-            # Documents of a failed batch, or beyond the budget, may not have been read at all.
-            for change in by_number[report.batch].changes:
-                self.run.reading.read(change)
-            yield report
-
-    def _open_ahead(self, namespaces: Collection[str]) -> None:
-        """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
-        start_ahead()
         settings = self.run.settings
-        names = sorted({settings.embedder_of(namespace) for namespace in namespaces})
+        # Without new documents, too, a batch of an earlier run may have ended at its service.
+        if not batches and not any(calls_service(settings.embedder_of(namespace)) for namespace in self.run.models):
+            return
+        from parquetry.flows.pipelines.document_rounds import processed
+
+        estimate = plan.estimate if self._request.kind == "refresh" else None
+        yield from processed(self.run, batches, collected.reports, engine, estimate)
+
+    def _open_ahead(self, listings: Sequence[Listing]) -> None:
+        """Start the extraction processes, which takes longest, and open meanwhile what batches need."""
+        from parquetry.tasks.engine.fork_server import start_ahead
+
+        first = (item for listing in listings for item in islice(listing.items, _FIRST))
+        start_ahead(modules_ahead({by_filename(item.path) for item in first}))
+        settings = self.run.settings
+        names = sorted({settings.embedder_of(listing.namespace) for listing in listings})
         load_ahead(names, settings.embedding, settings.hub)
         open_ahead()
 
@@ -320,7 +327,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         stages: Counter[str] = Counter()
         held = held_of(work.reports, work.rows)
         out_of_budget = (held_back(len(held), run.ledger),) if held else ()
-        lanes = lanes_of(run)
+        lanes = run.lanes
         awaited = awaited_of(work.reports) - {(row.namespace, row.document_id) for row in work.rows}
         lost = {key: each for report in work.reports for key, each in report.lost.items()}
         cut_off = outages(needs_of(plan.sources, work.rows, lost))
@@ -372,6 +379,6 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         }
 
     def columns_of_failure(self) -> Mapping[str, object]:
-        costs = self.run.costs(costs_of(lanes_of(self.run)))
+        costs = self.run.costs(costs_of(self.run.lanes))
         tokens = sum(cost.tokens for cost in costs if cost.purpose == "embed")
         return {"tokens": tokens, "cost_usd": total_usd(costs), "costs": as_column(costs)}

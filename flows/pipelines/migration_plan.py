@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from parquetry.chunking import chunker as chunk
+from parquetry.chunking import fingerprint as chunk
 from parquetry.embed.prices import Price
 from parquetry.embed.registry import id_of, price_of
 from parquetry.errors import SettingsError

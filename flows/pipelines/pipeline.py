@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter, sleep
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from parquetry.errors import (
     FilesGaveWay,
@@ -23,7 +23,6 @@ from parquetry.flows.pipelines.run_watch import RunWatch
 from parquetry.planning.costs import from_column
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
-from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope, open_source
@@ -38,12 +37,15 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.telemetry import tracing
 from parquetry.waiting import Waits
 
+if TYPE_CHECKING:
+    from parquetry.sessions.report import SessionsReport
+
 Result = TypeVar("Result")
 Opened = TypeVar("Opened", bound=RunContext)
 Plan = TypeVar("Plan")
 Work = TypeVar("Work")
 Outcome = TypeVar("Outcome")
-Report = TypeVar("Report", RunReport, SessionsReport)
+Report = TypeVar("Report", RunReport, "SessionsReport")
 
 
 def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
@@ -129,6 +131,8 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         self.kind = watch.kind
         self.watch = watch
         self.observer = observer
+        self.indexed: int | None = None
+        """version whose index was opened and read for the plan; None if none was"""
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -174,7 +178,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         # The plan, the rows and the extraction processes are gone, and their memory is free. Not a step of the engine:
         # a published run can no longer be cancelled.
         with self.watch.step("index"):
-            seconds, index_error = refresh_index(self.run)
+            seconds, index_error = refresh_index(self.run, self.indexed)
         return replace(
             report,
             seconds=report.seconds + seconds,
@@ -222,8 +226,18 @@ def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:
     return reread(again)
 
 
-def refresh_index(run: RunContext) -> tuple[float, str | None]:
+def _bring(run: RunContext, indexed: int | None) -> None:
+    snapshot = run.lake.snapshot()
+    if snapshot.version != indexed:
+        bring_index(snapshot, run.settings.search)
+
+
+def refresh_index(run: RunContext, indexed: int | None = None) -> tuple[float, str | None]:
     """Update the search index to the published version; a failure does not undo what is published.
+
+    Args:
+        run: the run.
+        indexed: version whose index is known to be there, and is not opened again.
 
     Returns:
         Duration in seconds, and an error message with a remedy; None on success.
@@ -231,7 +245,7 @@ def refresh_index(run: RunContext) -> tuple[float, str | None]:
     started = perf_counter()
     wrong: str | None = None
     try:
-        reread(lambda: bring_index(run.lake.snapshot(), run.settings.search))
+        reread(lambda: _bring(run, indexed))
     except IndexNotWritten as error:
         wrong = str(error)
     except StorageError as error:

@@ -12,7 +12,7 @@ from parquetry.model import Failure
 from parquetry.planning.batches import Batch
 from parquetry.planning.report import PublishOutcome, RunReport
 from parquetry.sessions.report import SessionsReport
-from parquetry.tasks.documents.batch import BatchReport
+from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.plan import RefreshPlan
 from parquetry.tasks.documents.reading_progress import SlowDocument
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from parquetry.errors import OutageError, ParquetryError, RefusedError, RunSuspended, SettingsError, StorageError
 from parquetry.llm.spending import Usage
 from parquetry.masking import masked
 from parquetry.planning.report import RunReport, failures_by_reason
 from parquetry.planning.slowest import SlowItem, slowest_column, stages_column
-from parquetry.sessions.report import SessionsReport
 from parquetry.storage.files.full_disk import is_full
 from parquetry.storage.lake.discarding import discard_files
 from parquetry.tasks.context import RunContext
 from parquetry.tasks.engine.base import Cancelled
 
-Report = TypeVar("Report", RunReport, SessionsReport)
+if TYPE_CHECKING:
+    from parquetry.sessions.report import SessionsReport
+
+Report = TypeVar("Report", RunReport, "SessionsReport")
 _GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
 """errors after which a run is recorded only if it left data behind"""
 _STATUS: Mapping[type, str] = {OutageError: "failed", RefusedError: "refused", RunSuspended: "suspended"}

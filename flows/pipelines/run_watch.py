@@ -23,7 +23,6 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.masking import masked
 from parquetry.planning.costs import Cost
 from parquetry.planning.report import RunReport
-from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
@@ -35,7 +34,9 @@ from parquetry.telemetry.outcome import RunOutcome, SourceKey
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-Report = TypeVar("Report", RunReport, SessionsReport)
+    from parquetry.sessions.report import SessionsReport
+
+Report = TypeVar("Report", RunReport, "SessionsReport")
 log = logging.getLogger("parquetry")
 _STATUS: tuple[tuple[type[ParquetryError], str], ...] = (
     (RefusedError, "refused"),

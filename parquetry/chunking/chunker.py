@@ -8,58 +8,19 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from parquetry import ids
 from parquetry.chunking.packer import Packer, items
 from parquetry.chunking.splitter import Cutter, Ruler, Span, count_tokens, load_tokenizer
 from parquetry.chunking.tables import Tables
 from parquetry.errors import SettingsError
-from parquetry.model import Chunk, ChunkSize, Heading, Part
+from parquetry.model import Chunk, Heading, Part
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from parquetry.settings.embedding import ChunkingSettings
 
-CHARACTERS_PER_TOKEN = 4.0
-"""characters that stand for a token where none can be counted"""
-VERSION = 4
-"""raised whenever the same text and settings may produce different chunks"""
 REST = 0.1
 """share of a chunk that a line before its first heading may take without the chunk being of the section before"""
-
-
-def fingerprint(settings: ChunkingSettings, tokenizer_id: str | None) -> str:
-    """Hash everything that shapes chunks.
-
-    Args:
-        settings: as given.
-        tokenizer_id: id of the tokenizer if tokens are counted; None otherwise.
-    """
-    return ids.settings_hash(
-        {
-            "version": VERSION,
-            "size": settings.size,
-            "overlap": settings.overlap,
-            "unit": settings.unit,
-            "across_pages": settings.across_pages,
-            "tokenizer": tokenizer_id if settings.unit == "tokens" else None,
-        }
-    )
-
-
-def sized(settings: ChunkingSettings, size: ChunkSize | None, *, in_tokens: bool) -> ChunkingSettings:
-    """Return the settings for the chunks of one document.
-
-    Args:
-        settings: settings of all documents.
-        size: its own size; None for that in the settings.
-        in_tokens: True if tokens can be counted; if not, four characters stand for one.
-    """
-    if size is None:
-        return settings
-    scale = 1 if in_tokens else int(CHARACTERS_PER_TOKEN)
-    values = {"size": size.tokens * scale, "overlap": size.overlap * scale}
-    return settings.model_copy(update={**values, "unit": "tokens" if in_tokens else "characters"})
 
 
 class Chunker:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 class Extractor(Protocol):

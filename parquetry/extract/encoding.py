@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.sign_places import is_only_signs, misplaced
 from parquetry.plural import counted
+
+if TYPE_CHECKING:
+    from chardet import EncodingEra
 
 SAMPLE_BYTES = 96 * 1024
 """bytes from the start, and again from the middle, from which an encoding is guessed; everything is then decoded with
@@ -58,6 +63,17 @@ _EBCDIC_TEXT = bytes({
 """letters, digits, spaces and signs that all EBCDIC encodings share, and their line ends"""
 _MAINFRAME = ("cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140")
 """the EBCDIC encodings that Python knows; they differ in signs and accented letters"""
+_LITTLE = 0.06
+"""confidence of chardet below which its answer is one of the encodings of the web; right answers for a line of text in
+others have 0.08 and more"""
+_LEAST = 0.02
+"""confidence below which an answer says nothing"""
+_MUCH = 0.25
+"""confidence above which the places of letters are not looked at; wrong answers for short texts have up to 0.18"""
+_SHOWN = 4096
+"""characters whose places are looked at"""
+_RARE = ("iso8859-3", "iso8859-4", "iso8859-10", "iso8859-13", "iso8859-14", "iso8859-16", "cp1258")
+"""encodings of the web that hardly any text uses"""
 _CONTROL_BYTES = bytes({*range(9), *range(14, 27), *range(28, 32), 127})
 _MAX_CONTROL_SHARE = 0.03
 """share of control characters above which content is not text; random bytes have 0.1, text next to none"""
@@ -205,17 +221,54 @@ def _mostly_utf8(sample: bytes) -> bool:
 
 
 def _detect(sample: bytes, declared: str | None) -> str:
-    from chardet import detect
-
     # Lines of ASCII alone are the same in every candidate, and weigh towards English.
     telling = b"\n".join(line for line in sample.split(b"\n") if not line.isascii())
-    found = detect(telling, compat_names=False, max_bytes=len(telling))["encoding"]
-    if found is not None and (text := _strict(sample, "cp1252")) is not None and text == _strict(sample, found):
+    found = _likeliest(telling)
+    western = _strict(sample, "cp1252")
+    if found is not None and western is not None and western == _strict(sample, found):
         return "cp1252"
     for candidate in (_WIDER.get(found or ""), _codec(found), found, declared):
         if candidate is not None and candidate not in ("ascii", "utf-8") and _strict(sample, candidate) is not None:
             return candidate
     return _codec(found) or "cp1252"
+
+
+def _likeliest(telling: bytes) -> str | None:
+    """Return what chardet finds, unless few bytes speak for it and they become letters where no letter stands."""
+    from chardet import EncodingEra
+
+    found, confidence = _candidates(telling)
+    if confidence > _MUCH or not found:
+        return found[0] if found else None
+    western = _strict(telling, "cp1252")
+    if western is not None and not misplaced(western[:_SHOWN]) and (is_only_signs(western) or confidence < _LEAST):
+        return "cp1252"
+    if confidence < _LITTLE:
+        found = _candidates(telling, EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO, _RARE)[0] + found
+    likely = (name for place, name in enumerate(found) if place == 0 or name not in _RARE)
+    return next((name for name in likely if _is_in_place(telling, name)), found[0])
+
+
+def _candidates(
+    telling: bytes, eras: EncodingEra | None = None, without: tuple[str, ...] = ()
+) -> tuple[list[str], float]:
+    """Return the encodings that chardet holds for possible, the likeliest first, and its confidence in that one."""
+    from chardet import EncodingEra, detect_all
+
+    found = detect_all(
+        telling,
+        compat_names=False,
+        max_bytes=len(telling),
+        encoding_era=EncodingEra.ALL if eras is None else eras,
+        exclude_encodings=without or None,
+    )
+    return [each["encoding"] for each in found if each["encoding"] is not None], found[0]["confidence"]
+
+
+def _is_in_place(telling: bytes, encoding: str) -> bool:
+    text = _strict(telling, encoding)
+    # In encodings of several bytes, hardly any other text is valid.
+    return text is not None and (len(text) < len(telling) or not misplaced(text[:_SHOWN]))
 
 
 def _escaped(content: bytes) -> tuple[str, str] | None:

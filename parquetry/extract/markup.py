@@ -17,10 +17,11 @@ from parquetry.extract.xml.tables import is_table, table_html
 from parquetry.extract.xml.tree import parse
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from parquetry.settings.extraction import ExtractionSettings
 
 MAX_DEPTH = 200
 """levels below the root at which elements are still distinguished; real documents have tens"""
@@ -34,7 +35,7 @@ class MarkupExtractor:
     """Reads XML."""
 
     name = "markup"
-    version = 6
+    version = 7
     media_types = frozenset({"application/xml"})
     settings_used = frozenset({"main_content_only"})
 

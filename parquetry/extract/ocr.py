@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from parquetry.errors import MissingExtra
 from parquetry.extract.layout import HYPHEN_MARK, Line
+from parquetry.extract.readers import ocr_available
 from parquetry.freed_memory import trim
 
 TIME_SHARE = 0.7
@@ -57,12 +57,7 @@ class OcrLine:
     bottom: float
 
 
-@cache
-def available() -> bool:
-    """Return True if the `ocr` extra is installed."""
-    return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
-
-
+available = ocr_available
 _turns: Path | None = None
 
 

@@ -6,61 +6,21 @@ new.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
-from parquetry import ids
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import media_types as kinds
-from parquetry.extract import ocr
 from parquetry.extract.allowance import reading
 from parquetry.extract.base import Extractor
 from parquetry.extract.detect import detect
+from parquetry.extract.readers import BY_MEDIA_TYPE, imported, reader_of
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
 
-READERS: dict[str, tuple[str, ...]] = {
-    "pdf.reader:PdfExtractor": (kinds.PDF,),
-    "docx.reader:DocxExtractor": (kinds.DOCX,),
-    "pptx:PptxExtractor": (kinds.PPTX,),
-    "sheets.reader:SheetExtractor": (kinds.XLSX, kinds.XLS, kinds.XLSB, kinds.ODS),
-    "odf.reader:OdtExtractor": (kinds.ODT, kinds.ODP),
-    "rtf.reader:RtfExtractor": (kinds.RTF,),
-    "old_office:OldOfficeExtractor": (kinds.DOC, kinds.PPT),
-    "epub:EpubExtractor": (kinds.EPUB,),
-    "mail.reader:MailExtractor": (kinds.EMAIL, kinds.MSG, kinds.MBOX),
-    "html.reader:WebExtractor": (kinds.HTML, "application/xhtml+xml"),
-    "markdown:MarkdownExtractor": (kinds.MARKDOWN,),
-    "rst:RstExtractor": (kinds.RST,),
-    "latex.reader:LatexExtractor": (kinds.LATEX,),
-    "light_markup:LightMarkupExtractor": (kinds.ORG, kinds.ASCIIDOC),
-    "text:PlainTextExtractor": (kinds.PLAIN,),
-    "subtitles:SubtitleExtractor": (kinds.SRT, kinds.VTT),
-    "delimited:DelimitedExtractor": (kinds.CSV, kinds.TSV),
-    "records:RecordsExtractor": (kinds.JSON, kinds.JSON_LINES),
-    "notebook:NotebookExtractor": (kinds.NOTEBOOK,),
-    "markup:MarkupExtractor": (kinds.XML,),
-    "source_code:SourceCodeExtractor": (
-        *("text/x-python", "text/x-javascript", "text/x-typescript", "text/x-rust", "text/x-go", "text/x-java"),
-        *("text/x-c", "text/x-c++", "text/x-sh", "text/x-sql", "text/x-toml", "text/x-yaml", "text/x-ini"),
-        kinds.SOURCE,
-    ),
-    "image:ImageExtractor": (kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.TIFF, kinds.HEIC),
-}
-"""module and class of each extractor, within this package -> the media types that it reads"""
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
-_BY_MEDIA_TYPE = {media_type: reader for reader, media_types in READERS.items() for media_type in media_types}
-_EXTRAS = {
-    kinds.DOC: "old_office:available",
-    kinds.PPT: "old_office:available",
-    kinds.HEIC: "image:heic_available",
-}
-"""media type -> module and function that tells if the extra that reads it is installed"""
 _ARCHIVE = "unpack it, or give it to `parquetry refresh`, which opens archives"
 _COMPRESSED = "unpack it, or if it is an archive, give it to `parquetry refresh`, which opens archives"
 _SPOKEN = "add its transcript, for example as subtitles (.srt or .vtt)"
@@ -96,23 +56,15 @@ _WAY_OUT = {
 
 def extractor_for(media_type: str) -> Extractor | None:
     """Return the extractor that reads a media type; None if there is none, or if its extra is not installed."""
-    if media_type in _EXTRAS and not _imported(_EXTRAS[media_type])():
-        return None
-    reader = _BY_MEDIA_TYPE.get(media_type)
+    reader = reader_of(media_type)
     return None if reader is None else open_extractor(reader)
 
 
 @cache
 def open_extractor(reader: str) -> Extractor:
     """Return an extractor by its key in `READERS`, imported when it is first needed."""
-    made: Extractor = _imported(reader)()
+    made: Extractor = imported(reader)()
     return made
-
-
-def _imported(place: str) -> Callable[[], Any]:
-    module, _, name = place.partition(":")
-    found: Callable[[], Any] = getattr(import_module(f"parquetry.extract.{module}"), name)
-    return found
 
 
 def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
@@ -165,31 +117,9 @@ def _read_within(
     """
     if not kinds.is_text(media_type):
         return _read(extractor, document, media_type, settings, most // kinds.UTF8_PER_CHARACTER)
-    extraction = _read(open_extractor(_BY_MEDIA_TYPE[kinds.PLAIN]), document, kinds.PLAIN, settings)
+    extraction = _read(open_extractor(BY_MEDIA_TYPE[kinds.PLAIN]), document, kinds.PLAIN, settings)
     note = f"it is read as plain text: as {media_type} it would give more text than its name lets expect"
     return replace(extraction, warnings=(*extraction.warnings, note))
-
-
-def fingerprint(media_type: str, settings: ExtractionSettings) -> str:
-    """Return a hash of everything besides the bytes that affects the extraction of a media type.
-
-    Args:
-        media_type: type returned by `detect`; unsupported types are allowed, so that a later extractor is noticed.
-        settings: settings of the extraction; only the fields that the extractor uses count, secrets as hashes.
-    """
-    extractor = extractor_for(media_type)
-    if extractor is None:
-        return ids.settings_hash({"extractor": None})
-    used = {name: _plain(getattr(settings, name)) for name in sorted(extractor.settings_used)}
-    if "ocr" in used:
-        used["ocr"] = settings.ocr and ocr.available()
-    return ids.settings_hash({"extractor": extractor.name, "version": extractor.version, "settings": used})
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, SecretStr):
-        return ids.content_hash(value.get_secret_value().encode())
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _unsupported(media_type: str) -> str:

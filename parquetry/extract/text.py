@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.layout import Line
 from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _ROW = 12.0
 """points from one row of a printed page to the next"""
@@ -21,7 +25,7 @@ class PlainTextExtractor:
     """Reads plain text: notes, logs, READMEs, and text laid out in pages for a printer."""
 
     name = "text"
-    version = 4
+    version = 5
     media_types = frozenset({"text/plain"})
     settings_used: frozenset[str] = frozenset()
 

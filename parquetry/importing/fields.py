@@ -101,7 +101,9 @@ class RowReader:
         identity = _word(_first(row, (self._names.id,) if self._names.id else IDS))
         path, document_id = self._document(row, metadata, identity)
         kind, page = _page(row, metadata)
-        own = {key: value for key, value in metadata.items() if key not in _PLACED or _is_label(key, value)}
+        audience = _audience(row, metadata)
+        placed = _PLACED if audience is row else _PLACED.union(_OWN)
+        own = {key: value for key, value in metadata.items() if key not in placed or _is_label(key, value)}
         own |= {key: value for key, value in row.items() if key not in _USED and value is not None}
         facts = DocumentFacts(
             filename=_name(_either(row, metadata, "filename", "file_name")) or PurePosixPath(path).name or path,
@@ -109,7 +111,7 @@ class RowReader:
             uri=_uri(_either(row, metadata, "uri", "url", "source")),
             media_type=_media_type(_either(row, metadata, "media_type", "file_type")),
             modified_at=_moment(row.get("modified_at")),
-            access=self._access or _access(row),
+            access=self._access or _access(audience),
             metadata=checked_metadata(_plain(own)),
         )
         return ImportedChunk(
@@ -206,6 +208,14 @@ def _object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _list(text: str) -> Any:
+    """Return the list of a JSON text; the text itself if it is none."""
+    try:
+        return pydantic_core.from_json(text)
+    except ValueError:
+        return text
+
+
 def _metadata(row: _Row) -> dict[str, Any]:
     found = _first(row, _METADATA)
     if isinstance(found, str):
@@ -296,8 +306,17 @@ def _moment(value: Any) -> datetime | None:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
+def _audience(row: _Row, metadata: _Row) -> _Row:
+    """Return the fields that say who may see a document: the row's, or those of its metadata.
+
+    Stores that keep an id, a text, a vector and metadata have them there. A visibility marks them as meant: names of
+    users and tags alone may have any meaning in the metadata of other programs.
+    """
+    return metadata if metadata.get("visibility") and not any(row.get(name) for name in _OWN) else row
+
+
 def _access(row: _Row) -> Access | None:
-    """Return the audience of a row; None if it states none.
+    """Return the audience that some fields state; None if they state none.
 
     Raises:
         RejectedRow: it states one that cannot be.
@@ -305,6 +324,8 @@ def _access(row: _Row) -> Access | None:
     if not any(row.get(name) for name in _OWN):
         return None
     tags = row.get("tags") or ()
+    if isinstance(tags, str) and tags.startswith("["):
+        tags = _list(tags)
     texts = [row.get(name) for name in ("visibility", "org_id", "user_id")]
     if isinstance(tags, str) or not isinstance(tags, Sequence) or not all(isinstance(tag, str) for tag in tags):
         raise RejectedRow("bad-access", "its tags are no list of texts")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
+from parquetry.chunking.fingerprint import CHARACTERS_PER_TOKEN
 from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
 from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_filename, keeps_its_size
-from parquetry.extract.registry import extractor_for
+from parquetry.extract.readers import reader_of
 from parquetry.model import DocumentRow
 from parquetry.planning.diff import Change
 from parquetry.planning.outline import DocumentOutline
@@ -321,7 +321,7 @@ def _at_most(
 def _has_no_reader(path: str) -> bool:
     """Return True if documents of this name are certain to be skipped, judged by the name alone."""
     media_type = by_filename(path)
-    return media_type is not None and extractor_for(media_type) is None
+    return media_type is not None and reader_of(media_type) is None
 
 
 def extension_of(path: str) -> str:

@@ -38,7 +38,9 @@ class CorpusSettings(Section):
     """Location of the corpus and its embedding model."""
 
     root: Place = Field(
-        "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
+        "./corpus",
+        min_length=1,
+        description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`.",
     )
     single_writer: bool = Field(
         False,

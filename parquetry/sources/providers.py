@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
 from urllib.parse import urlsplit
 
 from parquetry.errors import SettingsError
 from parquetry.masking import holds_credentials, masked
 from parquetry.sources.archive.source import ArchivedSource
 from parquetry.sources.base import Place, Source
+from parquetry.sources.registered import ENTRY_POINTS, registered
 from parquetry.sources.secret_options import with_environment
 from parquetry.sources.selection import SelectedSource, Selection
 
 Provider = Callable[[Place], Source]
-ENTRY_POINTS = "parquetry.sources"
-"""entry-point group for further providers: URL scheme -> provider"""
 BUILT_IN = {
     "file": "parquetry.sources.local.source:open_local",
     "s3": "parquetry.sources.s3.source:open_s3",
@@ -92,16 +88,10 @@ def kind_of(uri: str) -> str:
     return "youtube" if kind in ("http", "https") and (parts.hostname or "") in _YOUTUBE else kind
 
 
-@lru_cache(maxsize=1)
-def _registered(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - where packages are looked for
-    """Return the providers of installed packages; it takes reading what each package registers."""
-    return entry_points(group=ENTRY_POINTS)
-
-
 def _provider(kind: str, name: str) -> Provider:
-    for entry in _registered((*sys.path,)).select(name=kind):
-        registered: Provider = entry.load()
-        return registered
+    for entry in registered(kind):
+        provider: Provider = entry.load()
+        return provider
     place = BUILT_IN.get(kind) or (_OTHERS if _is_of_fsspec(kind) else None)
     if place is None:
         built_in = ", ".join(sorted({*BUILT_IN} - {"file"}))

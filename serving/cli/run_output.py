@@ -103,7 +103,8 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
 
 def _print_estimate(estimate: Estimate) -> None:
     is_free = estimate.cost_usd == 0
-    if not is_free and (len(estimate.sources) > 1 or any(each.changed.chunks for each in estimate.sources)):
+    says_more = len(estimate.sources) > 1 or any(each.changed.chunks or each.assumed for each in estimate.sources)
+    if says_more and not is_free:
         for each in estimate.sources:
             tell(f"Source {each.source}: {_expected(each)}.")
     if not estimate.chunks:

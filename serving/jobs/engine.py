@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from parquetry.planning.batches import Batch
     from parquetry.planning.report import RunReport
     from parquetry.sessions.report import SessionsReport
-    from parquetry.tasks.documents.batch import BatchReport
+    from parquetry.tasks.documents.batch_report import BatchReport
     from parquetry.tasks.documents.plan import RefreshPlan
     from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
     from parquetry.tasks.sessions.asking import Asking

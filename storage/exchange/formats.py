@@ -201,7 +201,8 @@ def _flat(row: _Row) -> dict[str, Any]:
     told = {key: value for key, value in json.loads(row["metadata"] or "{}").items() if isinstance(value, _SCALARS)}
     named = {"file_path": row["path"], "file_name": row["filename"], "title": row["title"], "uri": row["uri"]}
     placed = {"document_id": row["document_id"], "chunk_index": row["chunk_index"], "page": row["page"]}
-    seen = {"visibility": row["visibility"], "org_id": row["org_id"], "user_id": row["user_id"]}
+    tags = json.dumps(row["tags"], ensure_ascii=False) if row["tags"] else None
+    seen = {"visibility": row["visibility"], "org_id": row["org_id"], "user_id": row["user_id"], "tags": tags}
     return {key: value for key, value in {**told, **named, **placed, **seen}.items() if value is not None}
 
 

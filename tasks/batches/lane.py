@@ -22,11 +22,11 @@ from parquetry.plural import counted
 from parquetry.settings.batch_api import BatchApiSettings
 from parquetry.storage.lake.batches import BatchItem, BatchRecords, Claim, OpenBatch
 from parquetry.tasks.batches.lane_user import BatchOutcome, LaneUser
-from parquetry.tasks.batches.outbox import BatchRequest, Outbox, Owner, Waiting
+from parquetry.tasks.batches.outbox import BatchRequest, Outbox, Waiting
 
 Result = TypeVar("Result")
-_State = Literal["underway", "free"]
-"""a batch that has not ended; one that was never sent"""
+_State = Literal["underway", "free", "ended"]
+"""a batch whose results are not here yet; one that was never sent; one that has ended"""
 ABANDONED = timedelta(minutes=10)
 """age of a claim, or of a decision to submit, at which the run behind it counts as dead; a living one is far quicker
 between the decision and the answer of the service, and one that still prepares its file loses nothing by it"""
@@ -140,7 +140,8 @@ class BatchLane(Generic[Result]):
                     continue
                 remote = self._looked_up(batch)
                 if isinstance(remote, RemoteBatch):
-                    self._gather(batch, remote)
+                    remote = self._gathered(batch, remote)
+                if remote == "ended":
                     ended = True
                 elif remote == "free":
                     self._ledger.release(self._reserved.pop(batch.number, 0.0))
@@ -182,6 +183,21 @@ class BatchLane(Generic[Result]):
         self.problems.pop(f"look {batch.number}", None)
         return "underway" if remote.is_underway else remote
 
+    def _gathered(self, batch: OpenBatch, remote: RemoteBatch) -> _State:
+        """Store the results of a batch that has ended; `underway` if they cannot be read now."""
+        try:
+            self._gather(batch, remote)
+        except (TransientError, ServiceRefused) as error:
+            if any(each.number == batch.number for each in self._records.open()):
+                give_up = f"; `parquetry batches --drop {batch.number}` gives them up"
+                hint = give_up if isinstance(error, ServiceRefused) else ""
+                self.problems[f"look {batch.number}"] = f"results of batch {batch.number} cannot be read: {error}{hint}"
+                return "underway"
+            # Another run has stored them meanwhile, recorded the end, and deleted the files.
+            self._blocked.update(item.custom_id for item in batch.claim.items)
+            self._ledger.release(self._reserved.pop(batch.number, 0.0))
+        return "ended"
+
     def _gather(self, batch: OpenBatch, remote: RemoteBatch) -> None:
         """Store the results of a batch that has ended, then record its end."""
         outcome = BatchOutcome()
@@ -197,7 +213,7 @@ class BatchLane(Generic[Result]):
             self._account(batch, outcome)
             self.user.service.delete_files(remote.files)
         left = len(items) - len(outcome.answered)
-        rest = f", {left} not ({_told(outcome, remote)})" if left else ""
+        rest = f", {left} not ({outcome.failures or remote.status})" if left else ""
         said = f"{counted(len(outcome.answered), self.user.what)} answered{rest}"
         self.notes.append(f"batch {batch.number} {remote.status}: {said}")
 
@@ -358,7 +374,7 @@ class BatchLane(Generic[Result]):
             model=self.user.model,
             url=masked(self.user.service.where.url),
             sources=tuple(sources),
-            items=tuple(_item(each, places) for each in part),
+            items=tuple(each.item(places) for each in part),
             expected_usd=sum(each.request.usd for each in part) if self.user.priced else None,
         )
 
@@ -378,15 +394,5 @@ class BatchLane(Generic[Result]):
         self._outbox.close()
 
 
-def _item(each: Waiting, places: Mapping[Owner, int]) -> BatchItem:
-    asked = each.request
-    return BatchItem(each.custom_id, places[asked.owner], asked.counted, asked.place)
-
-
 def _name(run_id: str, number: int) -> str:
     return f"{run_id}-{number}"
-
-
-def _told(outcome: BatchOutcome, remote: RemoteBatch) -> str:
-    codes = [f"{count} x {masked(code)}" for code, count in outcome.failed.most_common(3)]
-    return ", ".join(codes) or remote.status

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from parquetry.llm.batch_api import BatchService
 from parquetry.llm.spending import Purpose, Usage
+from parquetry.masking import masked
 from parquetry.storage.lake.batches import BatchItem, OpenBatch
 
 Result = TypeVar("Result")
@@ -47,3 +48,8 @@ class BatchOutcome:
     failed: Counter[str] = field(default_factory=Counter)
     """code -> requests that the service could not answer"""
     duplicates: int = 0
+
+    @property
+    def failures(self) -> str:
+        """The most frequent codes, as `3 x timeout`; empty if no request failed."""
+        return ", ".join(f"{count} x {masked(code)}" for code, count in self.failed.most_common(3))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from parquetry.settings.batch_api import BatchApiSettings
+from parquetry.storage.lake.batches import BatchItem
 
 Owner = tuple[str, str]
 """namespace and name of a source"""
@@ -41,6 +42,11 @@ class Waiting:
     """offset of its line, in bytes"""
     size: int
     """bytes of its line"""
+
+    def item(self, places: Mapping[Owner, int]) -> BatchItem:
+        """Return it as an item of a claim, whose sources have these places."""
+        asked = self.request
+        return BatchItem(self.custom_id, places[asked.owner], asked.counted, asked.place)
 
 
 class Outbox:

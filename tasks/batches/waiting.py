@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.planning.costs import Cost
 from parquetry.plural import counted
 from parquetry.settings.batch_api import BatchApiSettings
-from parquetry.tasks.batches.lane import BatchLane
 
-Lanes = Sequence[BatchLane[Any]]
+if TYPE_CHECKING:
+    from parquetry.tasks.batches.lane import BatchLane
+
+Lanes = Sequence["BatchLane[Any]"]
 
 
 class Patience:

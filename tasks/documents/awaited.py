@@ -8,19 +8,13 @@ from parquetry.embed.base import Batchable, Embedder
 from parquetry.embed.registry import calls_service
 from parquetry.planning.batches import Batch, batches_with
 from parquetry.planning.estimate import Estimate
-from parquetry.planning.outage import Key
 from parquetry.storage.lake.batches import BatchRecords
 from parquetry.tasks.batches.lane import BatchLane
 from parquetry.tasks.batches.texts import TextLane, text_user
-from parquetry.tasks.batches.waiting import Lanes, Patience
-from parquetry.tasks.documents.batch import BatchReport
+from parquetry.tasks.batches.waiting import Patience
+from parquetry.tasks.documents.batch_report import BatchReport, awaited_of
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.run import DocumentRun
-
-
-def lanes_of(run: DocumentRun) -> Lanes:
-    """Return the lanes of a run."""
-    return [texts.lane for texts in run.text_lanes.values()]
 
 
 def open_text_lanes(run: DocumentRun, estimate: Estimate) -> None:
@@ -72,15 +66,10 @@ def rounds(run: DocumentRun, batches: Sequence[Batch], reports: Sequence[BatchRe
     while batches:
         first = batches[0].number + len(batches)
         yield batches
-        for lane in lanes_of(run):
+        for lane in run.lanes:
             lane.send()
         awaited = awaited_of(reports[done:])
         done = len(reports)
-        if not awaited or not patience.until_they_end(lanes_of(run)):
+        if not awaited or not patience.until_they_end(run.lanes):
             return
         batches = batches_with(batches, awaited, first)
-
-
-def awaited_of(reports: Sequence[BatchReport]) -> frozenset[Key]:
-    """Return the documents that wait for batches."""
-    return frozenset(key for report in reports for key in report.awaited)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,9 +34,11 @@ from parquetry.storage.lake.shards import (
     write_notes,
     write_texts,
 )
+from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.reading import ReadDocument, extracted_metadata, read_documents
+from parquetry.tasks.documents.reading import ReadDocument, read_documents
+from parquetry.tasks.documents.row_changes import extracted_metadata
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
@@ -45,28 +47,6 @@ from parquetry.telemetry.tracing import batch_attributes, span
 log = logging.getLogger("parquetry")
 Owner = tuple[str, str]
 """namespace and name of a source"""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchReport:
-    """The result of a batch: rows to publish and shards to register; nothing is visible yet."""
-
-    batch: int
-    rows: tuple[DocumentRow, ...]
-    shards: tuple[Shard, ...]
-    work: Work
-    notes: tuple[Note, ...]
-    """problems that were worked around in documents that are indexed nevertheless"""
-    seconds: dict[str, float]
-    """seconds by stage, including waiting"""
-    lost: Mapping[Key, Lost] = field(default_factory=dict)
-    """documents not processed because a service failed"""
-    held: frozenset[Key] = frozenset()
-    """documents left unchanged because the budget is reached"""
-    costs: tuple[Cost, ...] = ()
-    """costs by source and purpose"""
-    awaited: frozenset[Key] = frozenset()
-    """documents left unchanged because vectors of theirs are on their way"""
 
 
 def document_batches(run: DocumentRun) -> BatchHandler[Batch, BatchReport]:
@@ -156,17 +136,6 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     # No single document is known to be at fault.
     documents = [ReadDocument(change, refused=("store", verdict), lost=lost) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
-
-
-def held_of(reports: Iterable[BatchReport], rows: Iterable[DocumentRow]) -> frozenset[Key]:
-    """Return the documents that the budget held back, and that no later batch has processed.
-
-    Args:
-        reports: reports of a run.
-        rows: its rows.
-    """
-    held = frozenset(key for report in reports for key in report.held)
-    return held.difference((row.namespace, row.document_id) for row in rows) if held else held
 
 
 def _without_unfinished(notes: Sequence[Note], documents: Sequence[ReadDocument], run: DocumentRun) -> list[Note]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
-from parquetry.chunking import chunker as chunk
+from parquetry.chunking import fingerprint as chunk
 from parquetry.embed.base import Embedder
 from parquetry.embed.registry import counts_tokens, id_of, open_embedder
-from parquetry.extract import registry
+from parquetry.extract import readers
 from parquetry.ids import settings_hash
 from parquetry.model import ChunkSize
 from parquetry.planning.fingerprint import Fingerprints
@@ -67,7 +67,7 @@ def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
         if media_type is None:
             # Never read, because of its size.
             return settings_hash({"max_bytes": settings.extraction.max_bytes})
-        return registry.fingerprint(media_type, settings.extraction)
+        return readers.fingerprint(media_type, settings.extraction)
 
     return Fingerprints(
         extraction=extraction,

@@ -87,7 +87,7 @@ def plan_refresh(
     force: Reindex | None = None,
     retries: Retries | None = None,
     rehash: Fetching | None = None,
-    foreseen: Callable[[Collection[str]], None] = lambda _: None,
+    foreseen: Callable[[Sequence[Listing]], None] = lambda _: None,
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
@@ -102,7 +102,7 @@ def plan_refresh(
         force: documents to process again, regardless of their hashes.
         retries: retries of the run; None outside a run.
         rehash: fetcher used to compare the bytes of every published document; None for change tokens alone.
-        foreseen: receives the namespaces of documents that may have to be read, as soon as everything is listed.
+        foreseen: receives the listings with documents that may have to be read, as soon as everything is listed.
 
     Raises:
         SettingsError: the place of a source does not exist.
@@ -150,15 +150,15 @@ def _listed(
     states: Sequence[PublishedState],
     scopes: Sequence[tuple[Scope, Source]],
     retries: Retries,
-    foreseen: Callable[[Collection[str]], None],
+    foreseen: Callable[[Sequence[Listing]], None],
 ) -> tuple[list[ScanPass], Sequence[Listing]]:
     """List every source; return what was compared with the rows that a state remembers, and the listings."""
     for state in states:
         state.remember_rows()
     passes = [ScanPass(state.unchanged) for state in states]
     listings = list_scopes(scopes, retries, passes)
-    if named := {listing.namespace for listing in listings if listing.items}:
-        foreseen(named)
+    if found := [listing for listing in listings if listing.items]:
+        foreseen(found)
     return passes, listings
 
 

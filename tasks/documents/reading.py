@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -110,18 +110,6 @@ def _count_seconds(document: ReadDocument, run: DocumentRun) -> None:
         run.slowest.add(
             SlowItem(change.namespace, change.source, change.document_id, masked(document.uri), stage, seconds)
         )
-
-
-def extracted_metadata(run: DocumentRun, changes: Iterable[Change]) -> dict[int, Mapping[str, Any]]:
-    """Return the metadata that uploads have of their own, by their present revision."""
-    revisions = {
-        change.base.revision
-        for change in changes
-        if change.base is not None and change.base.revision and change.item is not None and change.item.submission
-    }
-    return {
-        revision: text.metadata or {} for revision, text in (run.stored.texts(revisions) if revisions else {}).items()
-    }
 
 
 def _start(documents: Sequence[ReadDocument], run: DocumentRun) -> None:

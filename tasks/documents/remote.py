@@ -23,7 +23,8 @@ from parquetry.settings.sections import Settings
 from parquetry.sources.providers import is_read_anywhere
 from parquetry.storage.lake.allowances import Allowances
 from parquetry.tasks.documents.allowance import AllowanceLedger, BatchAllowance, ledger_of, prices_of
-from parquetry.tasks.documents.batch import BatchReport, failed_batch, process_batch
+from parquetry.tasks.documents.batch import failed_batch, process_batch
+from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.documents.worker import RunOrder, identity_of, joined

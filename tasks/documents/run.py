@@ -8,18 +8,21 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from parquetry.errors import ServiceRefused
 from parquetry.llm.spending import Ledger, Purpose
 from parquetry.model import ChunkSize
 from parquetry.planning.costs import Cost, with_rest
 from parquetry.tasks.context import RunContext
-from parquetry.tasks.documents.describe import Describer
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.reading_progress import ReadingProgress
 from parquetry.tasks.documents.row_spool import RowSpool
-from parquetry.tasks.engine.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from parquetry.tasks.batches.waiting import Lanes
+    from parquetry.tasks.documents.describe import Describer
+    from parquetry.tasks.engine.workers import WorkerPool
 
 BUDGET_KEY = "refresh.budget_usd"
 """key in the settings"""
@@ -60,12 +63,20 @@ class DocumentRun(RunContext):
             namespace: the namespace.
             chunk_size: own size of the chunks of a document.
         """
+        # Most runs read nothing, and all of them wait for this module.
+        from parquetry.tasks.engine.workers import WorkerPool
+
         by_tokens = self.settings.chunking.unit == "tokens" or chunk_size is not None
         tokenizer = self.models[namespace].open().tokenizer_json if by_tokens else None
         with self._lock:
             if tokenizer not in self._pools:
                 self._pools[tokenizer] = WorkerPool(self.settings.extraction, self.settings.chunking, tokenizer)
             return self._pools[tokenizer]
+
+    @property
+    def lanes(self) -> Lanes:
+        """Lanes for texts that wait for batches."""
+        return [texts.lane for texts in self.text_lanes.values()]
 
     def turned_away(self, model: Model, error: ServiceRefused) -> None:
         """Record that the service of a model rejects the account."""
@@ -151,6 +162,8 @@ class DocumentRun(RunContext):
         """
         if not (self.settings.extraction.include_image_descriptions if wanted is None else wanted):
             return None
+        from parquetry.tasks.documents.describe import Describer
+
         with self._lock:
             if self._describer is None:
                 self._describer = Describer(self.settings.llm, self.ledger)

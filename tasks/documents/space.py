@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
+from parquetry.chunking.fingerprint import CHARACTERS_PER_TOKEN
 from parquetry.errors import RefusedError
 from parquetry.extract.media_types import UTF8_PER_CHARACTER, keeps_its_size
 from parquetry.planning.diff import Change

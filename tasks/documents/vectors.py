@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from parquetry.embed.base import Accountable, Embedder, Relievable, Vectors
 from parquetry.errors import BudgetReached, StorageError, TransientError
 from parquetry.llm.spending import Ledger
 from parquetry.storage.lake.stored import Stored, StoredVector
-from parquetry.tasks.batches.outbox import Owner
-from parquetry.tasks.batches.texts import TextLane
+
+if TYPE_CHECKING:
+    from parquetry.tasks.batches.outbox import Owner
+    from parquetry.tasks.batches.texts import TextLane
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,17 +92,30 @@ def _children_allowed() -> Iterator[None]:
             configuration["daemon"] = daemon
 
 
-def reading_context(preloaded: str) -> context.BaseContext:
+READING = "parquetry.tasks.engine.workers"
+"""module of the processes that read documents"""
+
+
+def start_ahead(modules: Sequence[str] = ()) -> None:
+    """Start the server that these processes are forked from, which imports for a while, and return at once.
+
+    Args:
+        modules: what they will need besides `READING`. Neither has to be imported here.
+    """
+    reading_context(READING, *modules)
+
+
+def reading_context(*preloaded: str) -> context.BaseContext:
     """Return the context that starts processes which read documents.
 
     The fork server, where there is one, is started from a program without threads.
 
     Args:
-        preloaded: module that the fork server imports, once for all its processes.
+        preloaded: modules that the fork server imports, once for all its processes; ignored if it is running.
     """
     chosen = _Context()
     if _FORKS:
-        chosen.set_forkserver_preload([preloaded])
+        chosen.set_forkserver_preload(list(preloaded))
         start_fork_server()
     return chosen
 

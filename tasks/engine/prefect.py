@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from httpx import HTTPError
 from prefect import get_run_logger
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.context import FlowRunContext
+from prefect.context import FlowRunContext, TagsContext
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task
@@ -56,7 +56,9 @@ class PrefectEngine:
             submit = self._submitter(batches, handler, queues.threads, runners)
 
             def start(batch: Work) -> None:
-                future, result = submit(batch)
+                # The tags of the flow run would be those of its tasks, too; see `batch_task`.
+                with TagsContext(current_tags=set()):
+                    future, result = submit(batch)
                 future.add_done_callback(lambda _: finished.put((batch, result)))
 
             # Leaving the runner waits for its threads; if it is left early, they stop before their next document.

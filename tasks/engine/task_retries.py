@@ -1,4 +1,4 @@
-"""The form of every batch as a Prefect task: its name, tags and retries."""
+"""The form of every batch as a Prefect task: its name and retries."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
 
 
 def batch_task(function: Callable[Parameters, Result]) -> Task[Parameters, Result]:
-    """Return a function that processes the batch with a `number` as a task."""
+    """Return a function that processes the batch with a `number` as a task.
+
+    It has no tags: before each task with tags, Prefect asks the server for a slot of their concurrency limits, whether
+    there are any or not, and a server on SQLite that is busy answers so that the client asks again two seconds later.
+    """
     as_task = task(
         name="batch",
         task_run_name="batch-{number}",
-        tags=["parquetry"],
         retries=ATTEMPTS - 1,
         retry_delay_seconds=exponential_backoff(backoff_factor=FIRST_DELAY_SECONDS),
         retry_jitter_factor=1,

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from parquetry.chunking.chunker import Chunker, fingerprint
+from parquetry.chunking.chunker import Chunker
+from parquetry.chunking.fingerprint import fingerprint
 from parquetry.errors import SettingsError
 from parquetry.extract.builder import TextBuilder
 from parquetry.model import Extraction, Part

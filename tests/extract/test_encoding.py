@@ -67,6 +67,42 @@ def test_legacy_text_without_any_hint_is_read_in_its_encoding(language: str, enc
     assert decode(text.encode(encoding))[0] == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name;price\nTable;12 €\nChair;9 €\n",
+        "Price: £12.50\nVAT: £2.50\n",
+        "It’s five o’clock, and we don’t know.\n",
+        "“Hello,” she said – and went.\n",
+        "The plan—if there is one—isn’t known.\n",
+        "Prix : 12\xa0000 €\n",
+        "21 °C, 40 % ± 2\n",
+        "© 2020 Acme\n• 25 µm, 12 m²\n",
+        "10 € pro Stück, 20 € im Set\n",
+        "Straße 12\n",
+        "El Niño\n",
+        "Århus\n",
+        "…and then\n",
+    ],
+)
+@pytest.mark.parametrize("lines", [1, 300])
+def test_few_signs_of_western_texts_do_not_become_letters_of_others(text: str, lines: int) -> None:
+    """Lists of prices, and English with its apostrophes, have next to nothing that statistics of letters can use."""
+    assert decode((text * lines).encode("cp1252"))[0] == text * lines
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Było ładnie", "cp1250"), ("żona i mąż", "iso8859_2"), ("schön", "cp850"), ("corazón", "mac_roman"),
+        ("Jiří Dvořák", "cp1250"), ("да", "cp1251"), ("Банк", "cp866"),
+    ],
+)  # fmt: skip
+def test_few_letters_of_other_texts_do_not_become_signs(text: str, encoding: str) -> None:
+    western = text.encode(encoding).decode("cp1252", "replace")
+    assert decode(text.encode(encoding))[0] != western or western == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("mark", [True, False], ids=["with mark", "without mark"])
 @pytest.mark.parametrize("language", TEXTS)

@@ -9,7 +9,8 @@ import pytest
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import old_office
 from parquetry.extract.old_office import OldOfficeExtractor
-from parquetry.extract.registry import extract, fingerprint
+from parquetry.extract.readers import fingerprint
+from parquetry.extract.registry import extract
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 from tests.files.doc_writer import ENCRYPTED, write_doc, write_ppt

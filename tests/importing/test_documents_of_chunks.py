@@ -107,6 +107,31 @@ def test_rows_keep_their_audience_unless_it_is_given():
     assert RowReader(FieldNames(), Access()).chunk(row).facts.access == Access()
 
 
+@pytest.mark.parametrize(
+    ("metadata", "access", "left"),
+    [
+        ({"visibility": "individual", "user_id": "ada", "x": 1}, Access("individual", None, "ada"), {"x": 1}),
+        ({"visibility": "public", "tags": '["a b", "c"]'}, Access(tags=("a b", "c")), {}),
+        (
+            {"visibility": "organization", "org_id": "acme", "tags": ["a"]},
+            Access("organization", "acme", None, ("a",)),
+            {},
+        ),
+        ({"user_id": "ada", "tags": "any"}, None, {"user_id": "ada", "tags": "any"}),
+    ],
+)
+def test_audience_in_metadata_is_kept_and_names_alone_are_metadata(metadata, access, left):
+    """Chroma, LlamaIndex and Qdrant have no other place for it: a private document would become public."""
+    facts = READER.chunk({"id": "n", "text": "oak", "metadata": metadata}).facts
+    assert (facts.access, facts.metadata) == (access, left)
+
+
+def test_audience_in_metadata_that_cannot_be_is_refused():
+    for metadata in ({"visibility": "internal"}, {"visibility": "individual"}, {"visibility": "public", "tags": "[1"}):
+        with pytest.raises(RejectedRow, match="bad-access"):
+            READER.chunk({"id": "n", "text": "oak", "metadata": metadata})
+
+
 def test_row_cannot_pass_for_a_knowledge_entry():
     row = {"id": "n", "text": "oak", "media_type": "application/vnd.parquetry.entry"}
     assert READER.chunk(row).facts.media_type == "text/plain"

@@ -108,6 +108,11 @@ SOURCE = {"name": "docs", "uri": "docs"}
             id="namespace-with-a-slash",
         ),
         pytest.param(
+            {"corpus": {"root": ""}},
+            "corpus.root: String should have at least 1 character (it is '')",
+            id="root-of-a-variable-that-is-not-set",
+        ),
+        pytest.param(
             {"corpus": "here"}, "corpus: must be a table of settings (it is 'here')", id="section-that-is-none"
         ),
         pytest.param({"source": {"name": "docs"}}, "source: must be a list", id="source-that-is-no-list"),

@@ -9,18 +9,19 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from parquetry import ids
 from parquetry.errors import BrokenDocument, DocumentError, TransientError
 from parquetry.model import Item, Unlisted
-from parquetry.sources.archive import seven_zip
-from parquetry.sources.archive.file import Archive, open_archive
 from parquetry.sources.archive.members import MAX_HELD_BYTES, Member
 from parquetry.sources.base import Hashing, Remembering, Source
 from parquetry.sources.paths import SEPARATOR, chain, is_archive, within
 from parquetry.sources.selection import Selection
+
+if TYPE_CHECKING:
+    from parquetry.sources.archive.file import Archive
 
 MAX_DEPTH = 2
 """An archive within an archive is opened; a third level is not."""
@@ -139,6 +140,9 @@ class ArchivedSource:
             return archive
 
     def _opened(self, path: str) -> Archive:
+        # Most folders hold no archive, and every run waits for this module.
+        from parquetry.sources.archive.file import open_archive
+
         *outer, name = chain(path)
         if outer:
             archive = self._archive(SEPARATOR.join(outer))
@@ -158,7 +162,11 @@ class ArchivedSource:
 
 def _opens(path: str) -> bool:
     """Return True if a file of this name is listed as a folder; without its extra, a `.7z` stays one document."""
-    return is_archive(path) and (not path.lower().endswith(seven_zip.SUFFIX) or seven_zip.available())
+    if not is_archive(path):
+        return False
+    from parquetry.sources.archive import seven_zip
+
+    return not path.lower().endswith(seven_zip.SUFFIX) or seven_zip.available()
 
 
 def _close(archives: OrderedDict[str, Archive]) -> None:

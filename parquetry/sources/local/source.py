@@ -119,7 +119,12 @@ class LocalSource:
         if not folder:
             raise SettingsError(f"source folder {shown} is not a folder; correct its uri")
         if self._skip is not None and self._root.is_relative_to(self._skip) and not self._is_inbox(self._skip):
-            raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
+            if self._root == self._skip:
+                raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
+            corpus = printable(str(self._skip))
+            raise SettingsError(
+                f"source folder {shown} is inside the corpus {corpus}; give the corpus a folder of its own"
+            )
 
     def _is_inbox(self, corpus: Path) -> bool:
         """True for a folder of what was handed in to the service of a corpus, which keeps it there."""

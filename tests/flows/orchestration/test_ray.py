@@ -21,6 +21,12 @@ from parquetry.flows.refresh import run_request
 from parquetry.tasks.engine.ray import ray_workers
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
+from tests.servers.embedding_server import counting
+
+PRICE = 1000.0
+"""US dollars per million tokens"""
+BUDGET = 20.0
+"""US dollars, of which the library costs less than a tenth"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -53,21 +59,28 @@ def test_address_without_a_ray_is_refused_at_once():
 
 
 def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop, prefect_api, tmp_path):
-    """A worker is killed while both have a batch in work; another process does its batch again."""
+    """A worker is killed while both have a batch in work and a part of the budget; another does its batch again.
+
+    The service charged for the texts of the killed worker, and no report has them: its part counts as spent.
+    """
     before = {path.name for path in Path("/tmp").glob("ray-*")}
     handler = signal.getsignal(signal.SIGTERM)
     write_library(workshop, 12)
     machine = Machine()
-    service = Service(2, seconds=PATIENCE, then=machine.kill_worker)
-    with serving(workshop, service):
-        workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
+    service = Service(2, seconds=PATIENCE, then=machine.kill_worker, reply=counting)
+    with serving(workshop, service) as server:
+        workshop.sections["embedding"]["price_per_million_tokens"] = PRICE
+        workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2, "budget_usd": BUDGET}
         workshop.sections["run"] = {"task_runner": "ray"}
         report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
         assert service.most == 2, "one worker did everything"
         assert machine.killed
         assert report.documents.added == 12
         assert not report.documents.failed
-        assert report.work.tokens > 0
+        charged = sum(len(text.encode()) for request in server.requests for text in request.inputs) * PRICE / 1e6
+        assert 0 < report.work.cost_usd < charged < BUDGET
+        assert [each for each in report.warnings if "workers were lost at work" in each]
+        assert not list((workshop.root / "corpus" / "orders").iterdir())
         distributed = content_of(workshop.settings.corpus.root)
         workshop.sections |= {"run": {}, "corpus": {"embedder": "openai:test", "root": str(tmp_path / "threads")}}
         workshop.refresh()

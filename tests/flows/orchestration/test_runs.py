@@ -69,6 +69,8 @@ def test_flow_run_publishes_and_tells_what_it_did(library, records, lines):
     batches = records.task_runs(flow_run, 4)
     assert [each["name"] for each in batches] == ["batch-0", "batch-1", "batch-2", "batch-3"]
     assert {each["state_type"] for each in batches} == {"COMPLETED"}
+    # Before each task with tags, Prefect asks its server for a slot of their limits.
+    assert not any(each["tags"] for each in batches)
 
     artifacts = records.artifacts(flow_run)
     names = ("report", "failures", "progress", "sources")

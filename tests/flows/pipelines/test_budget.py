@@ -88,7 +88,7 @@ def test_refresh_that_will_likely_cost_more_does_not_start(desk):
         code, printed = desk("refresh", "--direct")
         assert server.requests == []
     assert code == 3
-    assert "more than the budget of $0.00 (refresh.budget_usd); nothing was spent" in printed.err
+    assert "more than the budget of $1e-05 (refresh.budget_usd); nothing was spent" in printed.err
     assert not (desk.folder / "corpus").exists()
 
 

@@ -87,8 +87,14 @@ def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_document
     code = (
         "import gc, sys; from parquetry.serving.cli.main import run; "
         "code = run(['refresh', '--direct', 'docs', '--corpus', 'kb', '--json']); assert gc.isenabled(); "
-        "print(code, *{'pandas', 'fsspec', 'tokenizers', 'prefect'} & set(sys.modules))"
+        "print(code, *{'pandas', 'fsspec', 'tokenizers', 'prefect', *NEW} & set(sys.modules))"
     )
+    # What reads documents, calls services, or is of sessions.
+    of_new = "multiprocessing.forkserver pebble tenacity asyncio parquetry.extract.text parquetry.extract.layout "
+    of_new += "parquetry.chunking.chunker parquetry.tasks.documents.batch parquetry.tasks.engine.workers "
+    of_new += "parquetry.tasks.batches.lane parquetry.llm.client parquetry.llm.batch_api parquetry.sessions.model "
+    of_new += "parquetry.sources.archive.file"
+    code = f"NEW = {of_new.split()!r}; {code}"
     lines = [
         subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -172,8 +172,11 @@ def test_audience_goes_out_and_comes_back(desk, dump):
     assert desk("search", "oak", "--corpus", "private", "--org", "acme", "--json").json["results"] == []
     nothing = desk("export", "public", "--corpus", "private", "--public", "--format", "parquet")
     assert (nothing.code, "nothing to export" in nothing.complaint) == (2, True)
-    given = desk("export", "ada", "--corpus", "private", "--user", "ada", "--format", "parquet", "--json").json
+    given = desk("export", "ada", "--corpus", "private", "--user", "ada", "--format", "chroma", "--json").json
     assert given["chunks"] == len(rows)
+    assert desk("import", given["file"], "--corpus", "again", "--embedder", "wordllama").code == 0
+    seen = connect("again").sql("SELECT DISTINCT visibility, org_id, user_id FROM documents").fetchall()
+    assert seen == [("individual", None, "ada")], "a store without a place for the audience has it in its metadata"
     assert desk("import", file, *SOURCES, "--corpus", "private", "--visibility", "public", "--json").json["documents"][
         "changed"
     ]

@@ -99,10 +99,10 @@ def test_corpus_inside_the_source_is_not_listed(tmp_path):
     assert listed(source) == ["a.md", "kb/corpus-notes.md", "kb/corpus2/y.md"]
 
 
-@pytest.mark.parametrize("inner", ["", "chunks"])
-def test_corpus_itself_is_refused_as_a_source(tmp_path, inner):
+@pytest.mark.parametrize(("inner", "problem"), [("", "is the corpus itself"), ("chunks", "is inside the corpus /")])
+def test_corpus_and_folders_in_it_are_refused_as_sources(tmp_path, inner, problem):
     write(tmp_path, "chunks/a.md")
-    with pytest.raises(SettingsError, match="is the corpus itself"):
+    with pytest.raises(SettingsError, match=problem):
         list(LocalSource(tmp_path / inner, skip=tmp_path).scan(""))
 
 

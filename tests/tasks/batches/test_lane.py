@@ -163,3 +163,39 @@ def test_only_one_of_two_runs_counts_the_cost_of_a_batch(bench, server):
     assert bench.records.open() == []
     assert [len(lane.costs) for lane in bench.lanes] == [0, 0, 1]
     assert [lane.notes[-1] for lane in bench.lanes[1:]] == ["batch 1 completed: 6 texts answered"] * 2
+
+
+def test_results_that_another_run_took_and_deleted_meanwhile_are_there(bench, server):
+    """Both see that the batch is done; the files go when the first of them has stored what is in them."""
+    bench.lane(budget=3.0).send()
+    server.complete()
+
+    def come_between(method, path):
+        if path.endswith("/content"):
+            server.gate = lambda _, __: None
+            server._lock.release()
+            bench.lane(ids=[])
+            server._lock.acquire()
+
+    server.gate = come_between
+    first = bench.lanes[0]
+    assert first.collect()
+    assert server.deleted
+    assert sorted(bench.stored) == IDS
+    assert (first.problems, first.on_their_way, bench.records.open()) == ({}, [], [])
+    assert [len(lane.costs) for lane in bench.lanes] == [0, 1]
+    assert first.waits("id-0", lambda: request("id-0")), "nothing of it is sent again by this run"
+
+
+def test_results_that_cannot_be_read_stay_on_their_way_and_the_run_goes_on(bench, server):
+    bench.lane().send()
+    server.complete()
+    (batch,) = server.batches
+    kept = server.files.pop(batch.files["output"])
+    late = bench.lane()
+    assert [each.number for each in late.on_their_way] == [1]
+    assert "results of batch 1 cannot be read: " in (told := late.problems["look 1"])
+    assert "; `parquetry batches --drop 1` gives them up" in told
+    server.files[batch.files["output"]] = kept
+    assert late.collect()
+    assert (late.problems, sorted(bench.stored)) == ({}, IDS)

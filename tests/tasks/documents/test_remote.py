@@ -16,7 +16,8 @@ from parquetry.settings.sections import override
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import OrderAnswer, Orders
 from parquetry.tasks.documents import spooled, worker
-from parquetry.tasks.documents.batch import BatchReport, failed_batch
+from parquetry.tasks.documents.batch import failed_batch
+from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.remote import BatchOrders, check_workers
 from parquetry.tasks.documents.run import DocumentRun
 from tests.workshop import Workshop

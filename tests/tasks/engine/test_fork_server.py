@@ -16,9 +16,12 @@ PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
-from parquetry.tasks.engine.workers import WorkerPool
+from parquetry.tasks.engine.fork_server import start_ahead
 
 if __name__ == "__main__":
+    start_ahead(["this"])
+    from parquetry.tasks.engine.workers import WorkerPool
+
     pool = WorkerPool(ExtractionSettings(workers=1), ChunkingSettings(), None)
     ask = lambda function, *arguments: pool.result(pool._schedule(function, *arguments))
     worker, server = ask(os.getpid), ask(os.getppid)
@@ -26,6 +29,9 @@ if __name__ == "__main__":
     for process in (worker, server):
         print(Path(f"/proc/{process}/environ").read_bytes())
     print(ask(os.getenv, "OPENAI_API_KEY"), ask(os.getenv, "DATABASE_URL"), ask(os.getenv, "LANG"))
+    for name in ("parquetry.extract.registry", "this", "pydantic"):
+        print(ask(eval, f"'{name}' in __import__('sys').modules"), end=" ")
+    print()
     pool.close()
     print(os.environ["OPENAI_API_KEY"])
 """
@@ -45,8 +51,9 @@ def test_no_process_that_reads_documents_was_started_with_a_secret(tmp_path):
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    *environments, told, own = run.stdout.splitlines()
+    *environments, told, imported, own = run.stdout.splitlines()
     assert [len(environments), told, own] == [2, "None None C.UTF-8", "sk-planted-1"]
+    assert imported.split() == ["True", "True", "False"]
     assert all("LANG=C.UTF-8" in each and "planted" not in each for each in environments)
 
 

@@ -6,6 +6,7 @@ from parquetry.errors import BrokenDocument, SettingsError, TransientError
 from parquetry.tasks.engine import retries as module
 from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import BREAKER_THRESHOLD, LONGEST_ASKED, LONGEST_WAIT, Retries
+from parquetry.tasks.engine.task_retries import batch_task
 
 UNREACHABLE = TransientError("unreachable", "no answer")
 
@@ -142,3 +143,8 @@ def test_repeated_tries_are_told_by_place_and_reason(retries):
     retries.call("docs", Script(UNREACHABLE, UNREACHABLE))
     retries.call("web", Script(TransientError("rate-limited", "slow down")))
     assert retries.notes == ("docs: 2 tries were repeated (unreachable)", "web: 1 try was repeated (rate-limited)")
+
+
+def test_batch_asks_prefect_for_no_slot():
+    """Prefect asks its server for a slot of the concurrency limits of each tag, before each task that has tags."""
+    assert batch_task(lambda number: number).tags == set()

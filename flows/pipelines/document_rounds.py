@@ -1,0 +1,53 @@
+"""The batches of a refresh in rounds. Imported by runs that have documents to read; most have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from parquetry.planning.batches import Batch
+from parquetry.planning.estimate import Estimate
+from parquetry.tasks.documents.awaited import open_text_lanes, rounds
+from parquetry.tasks.documents.batch import document_batches
+from parquetry.tasks.documents.batch_report import BatchReport
+from parquetry.tasks.documents.remote import BatchOrders
+from parquetry.tasks.documents.run import DocumentRun
+from parquetry.tasks.engine.base import BatchHandler, Engine
+
+
+def processed(
+    run: DocumentRun,
+    batches: Sequence[Batch],
+    reports: Sequence[BatchReport],
+    engine: Engine,
+    estimate: Estimate | None,
+) -> Iterator[BatchReport]:
+    """Process batches, some documents again: those that waited for vectors, or for reserved parts of the budget.
+
+    Args:
+        run: the run in progress.
+        batches: all batches.
+        reports: receives the reports of each round before the next is asked for.
+        engine: engine that runs the batches.
+        estimate: of the plan, for texts that may wait for a batch of a service; None if none may.
+    """
+    if estimate is not None:
+        open_text_lanes(run, estimate)
+    handler = document_batches(run)
+    with BatchOrders(run) as orders:
+        for some in rounds(run, batches, reports):
+            yield from _round(run, some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
+        again = orders.held_again(batches, reports)
+        if again:
+            yield from _round(run, again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
+
+
+def _round(
+    run: DocumentRun, batches: Sequence[Batch], engine: Engine, handler: BatchHandler[Batch, BatchReport]
+) -> Iterator[BatchReport]:
+    by_number = {batch.number: batch for batch in batches}
+    for report in engine.batches(batches, handler):
+        # Documents of a failed batch, or beyond the budget, may not have been read at all.
+        for change in by_number[report.batch].changes:
+            run.reading.read(change)
+        yield report
