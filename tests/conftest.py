@@ -161,10 +161,14 @@ def _freeze_modules() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let DuckDB's binding find its objects freed, or it reports them in a hundred lines."""
-    gc.unfreeze()
+    """End a test process in order.
+
+    DuckDB's binding has to find its objects freed at the very end, or it reports them in a hundred lines. Until then,
+    pytest looks through all that is not frozen several times.
+    """
+    atexit.register(gc.unfreeze)
     if hasattr(config, "workerinput"):
-        # A test process that takes more than five seconds to end is interrupted, wherever it is.
+        # One that takes more than five seconds to end is interrupted, wherever it is.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
