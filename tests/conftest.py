@@ -6,7 +6,6 @@ import atexit
 import gc
 import os
 import re
-import shutil
 import signal
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from _pytest.fixtures import SubRequest
 from parquetry import known_secrets
 from parquetry.llm import reply_forms
 from parquetry.llm.rate_limit import rate_limit_of
+from parquetry.process_folder import process_folder
 from tests.prefect_homes import fill_home
 from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
@@ -46,12 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def _choose_temporary_folder() -> None:
     """Give the run a temporary folder of its own, which goes at its end with what killed processes left there.
 
-    Its path is short enough for sockets, unlike those of the tests' folders, which stay where they always are.
+    That of a run that was killed goes with the next one. Its path is short enough for sockets, unlike the paths of the
+    tests' folders, which stay where they always are.
     """
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    own = tempfile.mkdtemp(prefix="pq-")
-    os.environ["TMPDIR"] = tempfile.tempdir = own
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(process_folder())
 
 
 @pytest.fixture(autouse=True)
@@ -161,10 +160,14 @@ def _freeze_modules() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let DuckDB's binding find its objects freed, or it reports them in a hundred lines."""
-    gc.unfreeze()
+    """End a test process in order.
+
+    DuckDB's binding has to find its objects freed at the very end, or it reports them in a hundred lines. Until then,
+    pytest looks through all that is not frozen several times.
+    """
+    atexit.register(gc.unfreeze)
     if hasattr(config, "workerinput"):
-        # A test process that takes more than five seconds to end is interrupted, wherever it is.
+        # One that takes more than five seconds to end is interrupted, wherever it is.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -29,7 +29,7 @@ from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.scopes import uploads_of
 from parquetry.storage.database import open_ahead
 from parquetry.storage.files.layout import layout_of
-from parquetry.storage.index.known import KnownTables
+from parquetry.storage.index.known import IndexedRows, KnownTables
 from parquetry.storage.lake.current import CurrentRows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.migrations import brought_up
@@ -105,6 +105,9 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     """
     with watched(request.settings, request.kind) as watch:
         observer = watch.observed(observer)
+        if Lake.exists(request.settings.corpus.root):
+            # For the index, whose sources and rows are asked for first.
+            open_ahead()
         request = replace(request, settings=brought_up(request.settings))
         with closing(_known(request.settings)) as known:
             scopes = watch.scopes = scopes_of_request(request, known)
@@ -251,6 +254,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
 
         def planned() -> RefreshPlan:
             current = run.known.rows(run.base, namespaces)
+            self.indexed = run.base.version if isinstance(current, IndexedRows) else None
             return _planned(self._request, sources, current, run.models, run.fetching, run.retries, self._open_ahead)
 
         plan = run.known.read(planned)

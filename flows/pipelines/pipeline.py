@@ -131,6 +131,8 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         self.kind = watch.kind
         self.watch = watch
         self.observer = observer
+        self.indexed: int | None = None
+        """version whose index was opened and read for the plan; None if none was"""
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -176,7 +178,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         # The plan, the rows and the extraction processes are gone, and their memory is free. Not a step of the engine:
         # a published run can no longer be cancelled.
         with self.watch.step("index"):
-            seconds, index_error = refresh_index(self.run)
+            seconds, index_error = refresh_index(self.run, self.indexed)
         return replace(
             report,
             seconds=report.seconds + seconds,
@@ -224,8 +226,18 @@ def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:
     return reread(again)
 
 
-def refresh_index(run: RunContext) -> tuple[float, str | None]:
+def _bring(run: RunContext, indexed: int | None) -> None:
+    snapshot = run.lake.snapshot()
+    if snapshot.version != indexed:
+        bring_index(snapshot, run.settings.search)
+
+
+def refresh_index(run: RunContext, indexed: int | None = None) -> tuple[float, str | None]:
     """Update the search index to the published version; a failure does not undo what is published.
+
+    Args:
+        run: the run.
+        indexed: version whose index is known to be there, and is not opened again.
 
     Returns:
         Duration in seconds, and an error message with a remedy; None on success.
@@ -233,7 +245,7 @@ def refresh_index(run: RunContext) -> tuple[float, str | None]:
     started = perf_counter()
     wrong: str | None = None
     try:
-        reread(lambda: bring_index(run.lake.snapshot(), run.settings.search))
+        reread(lambda: _bring(run, indexed))
     except IndexNotWritten as error:
         wrong = str(error)
     except StorageError as error:

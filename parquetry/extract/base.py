@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 class Extractor(Protocol):
@@ -14,8 +16,8 @@ class Extractor(Protocol):
     name: str
     """name of the extractor; with the version, part of every document's fingerprint"""
     version: int
-    """version of the extractor, raised whenever the same bytes may give different text: documents are extracted
-    again"""
+    """version of the extractor, raised here and in `READERS` whenever the same bytes may give different text: documents
+    are extracted again"""
     media_types: frozenset[str]
     """media types that the extractor reads"""
     settings_used: frozenset[str]

@@ -9,13 +9,16 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.grid import are_periods_over_numbers
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 SAMPLE_CHARACTERS = 64 * 1024
 """characters from the start of the text from which the dialect is detected"""

@@ -6,7 +6,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquetry.errors import BrokenDocument
@@ -17,7 +17,9 @@ from parquetry.extract.properties import read_properties
 from parquetry.extract.scanning import Marks
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

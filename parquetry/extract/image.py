@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import ocr
@@ -23,7 +23,9 @@ from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.extract.quality import PageFacts
 from parquetry.model import Extraction, Quality, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 MAX_PIXELS = 100_000_000
 """pixels above which a picture is refused before it is unpacked; at the limit it takes 300 MB of memory"""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import MAX_FILLING, TextBuilder, fenced, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.media_types import ASCIIDOC, ORG
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _MAX_LINE = 10_000
 """characters of a line in which links are looked for"""

@@ -14,12 +14,13 @@ from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.front_matter import split_front_matter
 from parquetry.extract.scanning import Marks
 from parquetry.model import Extraction, Heading, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
+
+    from parquetry.settings.extraction import ExtractionSettings
 
 _COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
 _TAG = re.compile(r"</?\w[^<>]*>")

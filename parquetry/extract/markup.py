@@ -17,10 +17,11 @@ from parquetry.extract.xml.tables import is_table, table_html
 from parquetry.extract.xml.tree import parse
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from parquetry.settings.extraction import ExtractionSettings
 
 MAX_DEPTH = 200
 """levels below the root at which elements are still distinguished; real documents have tens"""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract.builder import TextBuilder, fenced
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.markdown import add_markdown
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

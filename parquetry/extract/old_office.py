@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import MAX_FILLING, TextBuilder, one_line
@@ -13,7 +13,9 @@ from parquetry.extract.compound_file import check_chains
 from parquetry.extract.media_types import DOC, PPT
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _FORMATS: dict[str, Literal["doc", "ppt"]] = {DOC: "doc", PPT: "ppt"}
 _METADATA = ("author", "last_modified_by", "created", "modified", "subject", "keywords", "description", "company")

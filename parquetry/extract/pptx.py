@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import TextBuilder
@@ -13,7 +13,9 @@ from parquetry.extract.properties import core_properties
 from parquetry.extract.shapes import SlideWriter, paragraph_lines
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _PRESENTATION = b"presentationml.presentation.main+xml"
 _OTHER_KINDS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+xml")

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
-
-from pydantic import SecretStr
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquetry import ids
 from parquetry.extract import media_types as kinds
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 class ReaderFacts(NamedTuple):
@@ -42,21 +42,21 @@ READERS: dict[str, ReaderFacts] = {
     "rtf.reader:RtfExtractor": ReaderFacts("rtf", 2, (kinds.RTF,)),
     "old_office:OldOfficeExtractor": ReaderFacts("old-office", 1, (kinds.DOC, kinds.PPT)),
     "epub:EpubExtractor": ReaderFacts("epub", 5, (kinds.EPUB,), _UNPACKS),
-    "mail.reader:MailExtractor": ReaderFacts("mail", 7, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
-    "html.reader:WebExtractor": ReaderFacts("web", 6, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
-    "markdown:MarkdownExtractor": ReaderFacts("markdown", 2, (kinds.MARKDOWN,)),
-    "rst:RstExtractor": ReaderFacts("rst", 2, (kinds.RST,)),
-    "latex.reader:LatexExtractor": ReaderFacts("latex", 2, (kinds.LATEX,)),
-    "light_markup:LightMarkupExtractor": ReaderFacts("light-markup", 2, (kinds.ORG, kinds.ASCIIDOC)),
-    "text:PlainTextExtractor": ReaderFacts("text", 4, (kinds.PLAIN,)),
-    "subtitles:SubtitleExtractor": ReaderFacts("subtitles", 1, (kinds.SRT, kinds.VTT)),
-    "delimited:DelimitedExtractor": ReaderFacts("delimited", 3, (kinds.CSV, kinds.TSV)),
-    "records:RecordsExtractor": ReaderFacts("records", 2, (kinds.JSON, kinds.JSON_LINES)),
-    "notebook:NotebookExtractor": ReaderFacts("notebook", 2, (kinds.NOTEBOOK,)),
-    "markup:MarkupExtractor": ReaderFacts("markup", 6, (kinds.XML,), ("main_content_only",)),
+    "mail.reader:MailExtractor": ReaderFacts("mail", 8, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
+    "html.reader:WebExtractor": ReaderFacts("web", 7, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
+    "markdown:MarkdownExtractor": ReaderFacts("markdown", 3, (kinds.MARKDOWN,)),
+    "rst:RstExtractor": ReaderFacts("rst", 3, (kinds.RST,)),
+    "latex.reader:LatexExtractor": ReaderFacts("latex", 3, (kinds.LATEX,)),
+    "light_markup:LightMarkupExtractor": ReaderFacts("light-markup", 3, (kinds.ORG, kinds.ASCIIDOC)),
+    "text:PlainTextExtractor": ReaderFacts("text", 5, (kinds.PLAIN,)),
+    "subtitles:SubtitleExtractor": ReaderFacts("subtitles", 2, (kinds.SRT, kinds.VTT)),
+    "delimited:DelimitedExtractor": ReaderFacts("delimited", 4, (kinds.CSV, kinds.TSV)),
+    "records:RecordsExtractor": ReaderFacts("records", 3, (kinds.JSON, kinds.JSON_LINES)),
+    "notebook:NotebookExtractor": ReaderFacts("notebook", 3, (kinds.NOTEBOOK,)),
+    "markup:MarkupExtractor": ReaderFacts("markup", 7, (kinds.XML,), ("main_content_only",)),
     "source_code:SourceCodeExtractor": ReaderFacts(
         "source-code",
-        2,
+        3,
         (
             *("text/x-python", "text/x-javascript", "text/x-typescript", "text/x-rust", "text/x-go", "text/x-java"),
             *("text/x-c", "text/x-c++", "text/x-sh", "text/x-sql", "text/x-toml", "text/x-yaml", "text/x-ini"),
@@ -127,6 +127,9 @@ def ocr_available() -> bool:
 
 
 def _plain(value: object) -> object:
+    # Processes that read documents import this module, and make no fingerprints.
+    from pydantic import SecretStr
+
     if isinstance(value, SecretStr):
         return ids.content_hash(value.get_secret_value().encode())
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.extract import media_types as kinds
@@ -16,10 +17,13 @@ from parquetry.extract.base import Extractor
 from parquetry.extract.detect import detect
 from parquetry.extract.readers import BY_MEDIA_TYPE, imported, reader_of
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _ARCHIVE = "unpack it, or give it to `parquetry refresh`, which opens archives"
 _COMPRESSED = "unpack it, or if it is an archive, give it to `parquetry refresh`, which opens archives"
+_DRAWN = "export it as .pdf, for example with `soffice --headless --convert-to pdf`"
 _SPOKEN = "add its transcript, for example as subtitles (.srt or .vtt)"
 _WAY_OUT = {
     kinds.DOC: "to read it: pip install 'parquetry[office]'; or save it as .docx",
@@ -28,6 +32,7 @@ _WAY_OUT = {
     "application/x-tar": _ARCHIVE,
     "application/gzip": _COMPRESSED,
     "application/x-xz": _COMPRESSED,
+    "application/x-bzip2": _COMPRESSED,
     "application/zstd": _COMPRESSED,
     "application/x-7z-compressed": (
         "unpack it, or give it to `parquetry refresh`, which opens archives; needed: pip install 'parquetry[sevenzip]'"
@@ -39,13 +44,21 @@ _WAY_OUT = {
     "application/postscript": "convert it to .pdf, for example with ps2pdf",
     "application/x-mobipocket-ebook": "convert it to .epub, for example with Calibre",
     "application/vnd.visio": "export it as .pdf",
+    "application/x-ole-storage": "export it as .pdf, for example with the program that wrote it",
+    "application/vnd.oasis.opendocument.graphics": _DRAWN,
+    "application/vnd.oasis.opendocument.graphics-template": _DRAWN,
+    "application/vnd.oasis.opendocument.chart": _DRAWN,
+    "application/vnd.oasis.opendocument.formula": _DRAWN,
+    "application/vnd.oasis.opendocument.base": "export its tables as .csv",
+    "application/vnd.oasis.opendocument.database": "export its tables as .csv",
     "image/vnd.djvu": "convert it to .pdf, for example with ddjvu",
-    "image/bmp": "convert it to .png",
+    **dict.fromkeys(("image/bmp", "image/x-icon"), "convert it to .png"),
     "image/vnd.adobe.photoshop": "export it as .png or .pdf",
     "application/vnd.sqlite3": "export its tables as .csv",
     "application/vnd.apache.parquet": "export its rows as .csv",
     **dict.fromkeys(("audio/mpeg", "audio/flac", "audio/wav", "audio/mp4", "audio/ogg"), _SPOKEN),
     **dict.fromkeys(("video/mpeg", "video/mp4", "video/quicktime", "video/x-msvideo", "video/webm"), _SPOKEN),
+    **dict.fromkeys(("video/mp2t", "video/x-flv", "video/x-matroska"), _SPOKEN),
     kinds.HEIC: "to read it: pip install 'parquetry[heic]'; or convert it to .jpg",
     "image/avif": "convert it to .jpg",
 }

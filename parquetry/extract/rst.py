@@ -13,10 +13,11 @@ from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from docutils import nodes
+
+    from parquetry.settings.extraction import ExtractionSettings
 
 _MAX_PARSED = 2 * 1024 * 1024
 """characters; docutils takes seconds per megabyte, and a longer text is kept without its headings"""

@@ -11,10 +11,11 @@ from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.language.grammars import GRAMMARS, MAX_CHARACTERS, parsed
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from parquetry.settings.extraction import ExtractionSettings
 
 LANGUAGES = {
     "text/x-python": "python",

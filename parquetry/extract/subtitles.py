@@ -6,14 +6,17 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.media_types import SRT, VTT
 from parquetry.model import Extraction, RawDocument, Scalar
-from parquetry.settings.extraction import ExtractionSettings
 from parquetry.timecodes import sections, timecode
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _TIMES = re.compile(
     r"[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})(?:[.,]\d{1,3})?[ \t]*-->[ \t]*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})"

@@ -17,6 +17,9 @@ HIGHEST_PRICE = 1_000_000
 HIGHEST_BUDGET = 1_000_000_000
 """US dollars"""
 
+BY_VARIABLE = "env:"
+"""beginning of an option whose value is that of an environment variable, which it names"""
+
 
 class Section(BaseModel):
     """Base of all sections: frozen, and unknown keys are errors. Its secrets are registered for masking."""
@@ -30,5 +33,6 @@ class Section(BaseModel):
             for each in value if isinstance(value, tuple) else (value,):
                 if isinstance(each, SecretStr):
                     announce(each.get_secret_value())
-            announce(*secrets_in({name: value}))
+            # Names of variables are no secrets, and messages about them have to name them.
+            announce(*(each for each in secrets_in({name: value}) if not each.startswith(BY_VARIABLE)))
         return self

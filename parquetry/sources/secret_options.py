@@ -8,8 +8,8 @@ from typing import Any
 
 from parquetry.errors import SettingsError
 from parquetry.known_secrets import announce, names_secret
+from parquetry.settings.base import BY_VARIABLE
 
-_MARK = "env:"
 _NEVER_WRITTEN = frozenset({"secret_access_key", "session_token"})
 """options of our own that the settings may not hold; those of other packages may have values that are no secrets"""
 
@@ -26,14 +26,14 @@ def with_environment(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = dict(options)
     for key, value in options.items():
-        if not isinstance(value, str) or not value.startswith(_MARK):
+        if not isinstance(value, str) or not value.startswith(BY_VARIABLE):
             if key in _NEVER_WRITTEN:
                 raise SettingsError(
                     f"source {source}: options: {key} would be stored and shown; put it into the environment and write "
                     f'the variable\'s name: {key} = "env:ARCHIVE_KEY"'
                 )
             continue
-        name = value.removeprefix(_MARK)
+        name = value.removeprefix(BY_VARIABLE)
         found[key] = os.environ.get(name) if name else None
         if not found[key]:
             raise SettingsError(

@@ -6,18 +6,17 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from prefect.task_runners import TaskRunner
 
-from parquetry.errors import MissingExtra, SettingsError, first_line
+from parquetry.errors import MissingExtra
+from parquetry.tasks.engine.addresses import check_there
 
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_metrics_collection": "0"}
 """environment variables that keep Ray from sending reports on its use and from serving metrics of its processes"""
@@ -27,8 +26,6 @@ _STORE_BYTES = 80 * 2**20
 """shared memory for orders and reports, little more than the least that Ray accepts"""
 _PORT = 6379
 """Ray's default port"""
-_SECONDS = 10
-"""seconds for a cluster to answer"""
 _SHORT = Path("/tmp")  # noqa: S108 - mkdtemp makes a folder of its own below
 """folder for Ray's sockets, whose paths may have a hundred characters"""
 
@@ -46,7 +43,7 @@ def ray_workers(address: str | None, workers: int) -> Iterator[TaskRunner[Any]]:
         SettingsError: no cluster answers at the address.
     """
     if address is not None:
-        _check_there(address)
+        check_there(address, "Ray", _PORT)
     # Read while Ray is imported, so they stay set: the next run of this process needs the same.
     token = {} if "RAY_AUTH_TOKEN_PATH" in os.environ else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     wanted = _QUIET if address is not None else {**_QUIET, **_OWN, **token}
@@ -68,16 +65,6 @@ def ray_workers(address: str | None, workers: int) -> Iterator[TaskRunner[Any]]:
         runner = RayTaskRunner(address="local", init_kwargs=init)
         with _opened(runner):
             yield runner
-
-
-def _check_there(address: str) -> None:
-    """Raise SettingsError if nothing listens at an address: Ray would try for many minutes."""
-    place = urlsplit(address if "://" in address else f"//{address}")
-    try:
-        with socket.create_connection((place.hostname or "", place.port or _PORT), _SECONDS):
-            pass
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"run.address {address!r}: no Ray answers there: {first_line(error)}") from error
 
 
 @contextmanager

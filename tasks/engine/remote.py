@@ -17,6 +17,7 @@ from parquetry.settings.runner import RunSettings
 from parquetry.settings.sections import Settings, override
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.orders import Orders
+from parquetry.tasks.engine.addresses import check_there
 from parquetry.tasks.engine.base import BatchHandler, RemoteBatches
 from parquetry.tasks.engine.gate import PrefectGate
 from parquetry.tasks.engine.ray import ray_workers
@@ -27,6 +28,8 @@ Report = TypeVar("Report")
 Runner = TaskRunner[Any]
 _ENGINES = frozenset({"distributed", "dask", "ray"})
 """packages whose own errors tell that a worker was lost"""
+_SOCKETS = frozenset({"tcp", "tls"})
+"""schemes of addresses of Dask that name a host and a port"""
 
 
 class Workers:
@@ -97,6 +100,8 @@ def remote_batch(number: int, order: str, settings: Settings, carry_out: Callabl
 
 
 def _dask(address: str | None, workers: int) -> Runner:
+    if address is not None and address.partition("://")[0] in _SOCKETS | {address}:
+        check_there(address, "Dask")
     try:
         from prefect_dask.task_runners import DaskTaskRunner
     except ImportError as error:

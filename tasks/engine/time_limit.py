@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parquetry.extract import media_types as kinds
 from parquetry.extract import ocr
 from parquetry.model import RawDocument
 from parquetry.plural import size_of
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 LEAST_SECONDS = 20
 """seconds for the smallest file; ordinary ones take a hundredth of that"""

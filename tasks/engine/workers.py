@@ -16,6 +16,7 @@ from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
 from time import perf_counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,14 +29,15 @@ from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.process_folder import process_folder
-from parquetry.settings.embedding import ChunkingSettings
-from parquetry.settings.extraction import ExtractionSettings
 from parquetry.tasks.engine.fork_server import READING, clear_environment, reading_context
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
     from parquetry.sessions.model import Transcript
     from parquetry.sessions.transcripts.base import Unread
+    from parquetry.settings.base import Section
+    from parquetry.settings.embedding import ChunkingSettings
+    from parquetry.settings.extraction import ExtractionSettings
 
 Result = TypeVar("Result")
 _MIB = 1024 * 1024
@@ -90,7 +92,7 @@ class WorkerPool:
             max_tasks=_TASKS_PER_WORKER,
             context=reading_context(READING),
             initializer=_start,
-            initargs=(extraction, chunking, tokenizer, self._turns),
+            initargs=(_plain(extraction), _plain(chunking), tokenizer, self._turns),
         )
 
     def prepare(self, document: RawDocument, chunk_size: ChunkSize | None = None) -> Future[Prepared]:
@@ -138,6 +140,14 @@ class WorkerPool:
         self._turns.unlink(missing_ok=True)
 
 
+def _plain(section: Section) -> SimpleNamespace:
+    """Return the values of a section as they are sent to a process that reads documents.
+
+    It reads them as attributes, and is ready a fifth earlier without pydantic, which only passwords need.
+    """
+    return SimpleNamespace(**{name: getattr(section, name) for name in type(section).model_fields})
+
+
 _extraction: ExtractionSettings
 _chunking: ChunkingSettings
 _tokenizer: str | None
@@ -162,7 +172,13 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
 
 @lru_cache(maxsize=16)
 def _chunker(chunk_size: ChunkSize | None) -> Chunker:
-    return Chunker(sized(_chunking, chunk_size, in_tokens=_tokenizer is not None), _tokenizer)
+    settings = _chunking
+    if chunk_size is not None:
+        from parquetry.settings.embedding import ChunkingSettings
+
+        of_all = ChunkingSettings.model_construct(**vars(_chunking))
+        settings = sized(of_all, chunk_size, in_tokens=_tokenizer is not None)
+    return Chunker(settings, _tokenizer)
 
 
 def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:

@@ -126,6 +126,14 @@ VALID: dict[str, bytes] = {
 }
 
 
+def _open_document(kind: str) -> bytes:
+    """Return a file of OpenDocument that says nothing but its type."""
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
+    return stream.getvalue()
+
+
 def outcome(content: bytes, filename: str) -> Extraction | DocumentError:
     """Return an extraction or the refusal; any other exception fails the test."""
     try:
@@ -237,6 +245,17 @@ def test_files_cut_short_are_extracted_or_refused_with_a_reason(filename: str, s
         (b"fLaC" + bytes(60), "a.flac", "unsupported-type: audio/flac is not supported; add its transcript"),
         (b"PAR1" + bytes(60), "a", "unsupported-type: application/vnd.apache.parquet is not supported; export"),
         (b"%!PS", "a.ps", "unsupported-type: application/postscript is not supported; convert it to .pdf, for example"),
+        (
+            _open_document("graphics"),
+            "a.odg",
+            "unsupported-type: application/vnd.oasis.opendocument.graphics is not supported; export it as .pdf",
+        ),
+        (
+            _open_document("base"),
+            "a.odb",
+            "unsupported-type: application/vnd.oasis.opendocument.base is not supported; export its tables as .csv",
+        ),
+        (b"BZh91AY&SY" + bytes(60), "a.bz2", "unsupported-type: application/x-bzip2 is not supported; unpack it, or"),
         (b"\x7fELF" + bytes(60), "a", "unsupported-type: application/x-elf is not supported"),
         (bytes(range(256)) * 9, "a", "unsupported-type: it is binary content of no known kind"),
     ],

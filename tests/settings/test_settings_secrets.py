@@ -5,6 +5,7 @@ import traceback
 import pytest
 
 from parquetry.errors import SettingsError
+from parquetry.masking import masked
 from parquetry.settings.sections import parse_settings
 
 KEY = "sk-proj-a8s7d6f5a8s7d6f5"
@@ -41,3 +42,10 @@ def test_other_values_are_repeated(values):
     (value,) = keys.values()
     with pytest.raises(SettingsError, match=rf"\(it is '{value}'\)$"):
         parse_settings(values, "f.toml")
+
+
+def test_name_of_a_variable_with_a_key_is_told_and_a_key_in_its_place_is_not():
+    """The message about a variable that is not set would name `***`."""
+    options = {"access_key_id": "env:SHELF_KEY_ID_7", "account_key": "planted-123-key"}
+    parse_settings({"source": [{"name": "a", "uri": "s3://b", "options": options}]}, "f.toml")
+    assert masked("no variable 'SHELF_KEY_ID_7'; planted-123-key") == "no variable 'SHELF_KEY_ID_7'; ***"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError
 
 from parquetry.errors import BrokenDocument
@@ -13,7 +14,9 @@ from parquetry.extract.html.reader import add_html
 from parquetry.extract.package import Package
 from parquetry.extract.properties import core_properties
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _STYLE_MAP = "\n".join(f"p.{HEADING_STYLE}{level} => h{level}:fresh" for level in range(1, 7))
 

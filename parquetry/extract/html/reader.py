@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder
@@ -18,7 +19,9 @@ from parquetry.extract.html.tables import is_layout_table, read_table
 from parquetry.extract.scanning import Marks
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _META = re.compile(rb"<meta\b[^>]*", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"""charset\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)

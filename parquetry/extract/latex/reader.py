@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder, normalise
@@ -12,7 +13,9 @@ from parquetry.extract.latex.parser import LatexReader
 from parquetry.extract.media_types import LATEX
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _BODY = re.compile(r"^[^%\n]{0,200}\\begin[ \t]*\{document\}", re.MULTILINE)
 _MOST_NAMED = 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from parquetry.errors import BrokenDocument, DocumentError
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.html.reader import add_html, read_page
@@ -10,7 +12,9 @@ from parquetry.extract.mail.outlook import parse_outlook
 from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
 from parquetry.extract.media_types import EMAIL, MBOX, MSG
 from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 MAX_DEPTH = 2
 """levels of mails nested in a mail that are read; deeper ones are only named"""

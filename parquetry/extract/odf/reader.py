@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import TextBuilder
@@ -11,7 +11,9 @@ from parquetry.extract.package import Package
 from parquetry.extract.page_numbers import without_page_number
 from parquetry.extract.properties import odf_properties
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _REPEATED = frozenset({"header", "footer", "date-time", "page-number"})
 """placeholders with the same text on every slide, as in PPTX"""

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import ocr
@@ -34,7 +34,9 @@ from parquetry.extract.pdf.running_heads import without_running_heads
 from parquetry.extract.pdf.weight import Weights
 from parquetry.extract.titles import useful_title
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _CHARACTERS_PER_BYTE = 8
 """maximum characters of all pages per byte of the file, because the same page may be listed any number of times; the

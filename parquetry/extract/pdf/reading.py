@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from parquetry.extract import ocr
 from parquetry.extract.layout import Bookmark, Line
@@ -11,7 +12,9 @@ from parquetry.extract.pdf import attachments as pdf_attachments
 from parquetry.extract.pdf.ruled_tables import RuledTables
 from parquetry.extract.quality import PageFacts
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 @dataclass(slots=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.media_types import RTF
 from parquetry.extract.page_numbers import without_page_number
 from parquetry.extract.rtf.parser import parse_rtf
 from parquetry.extract.rtf.stories import RichText, write_blocks
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 
 class RtfExtractor:

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract.builder import TextBuilder, one_line
@@ -24,7 +24,9 @@ from parquetry.extract.sheets.workbook import open_workbook, reading, second_wor
 from parquetry.extract.spreading import Spreading
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
-from parquetry.settings.extraction import ExtractionSettings
+
+if TYPE_CHECKING:
+    from parquetry.settings.extraction import ExtractionSettings
 
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"

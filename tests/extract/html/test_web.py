@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquetry.errors import SkippedDocument
@@ -197,6 +197,7 @@ TAGS = (
 markup = st.lists(st.sampled_from(TAGS.split()), max_size=60)
 
 
+@settings(deadline=None)
 @given(markup, st.booleans())
 def test_any_soup_of_tags_is_read_and_its_positions_are_exact(pieces: list[str], main_only: bool) -> None:
     builder = TextBuilder()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from parquetry.errors import StorageError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.serving.cli.progress import Observer
+from parquetry.storage.index import folder
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.engine.base import DirectEngine
@@ -35,15 +40,45 @@ def test_the_index_is_opened_once_to_find_a_source_and_to_plan_it(workshop, monk
     workshop.write("a.md", "The oak table has four legs.")
     request = Request(workshop.settings, (str(workshop.write("../other/a.md", "The oak table has four legs.").parent),))
     assert run_refresh(request, DirectEngine(), Observer()).version == 1
-    opened, opening = [], IndexFolder.open_version
+    opened, opening = [], folder.open_file
 
-    def noted(folder, snapshot):
-        opened.append(snapshot.version)
-        return opening(folder, snapshot)
+    def noted(file):
+        opened.append(file.version)
+        return opening(file)
 
-    monkeypatch.setattr(IndexFolder, "open_version", noted)
+    monkeypatch.setattr(folder, "open_file", noted)
     assert run_refresh(request, DirectEngine(), Observer()).documents.unchanged == 1
     assert opened == [1]
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda file: file.write_bytes(b"no database")], ids=["gone", "damaged"])
+def test_refresh_without_changes_makes_the_index_again_that_it_cannot_open(workshop, harm):
+    workshop.write("a.md", "The oak table has four legs.")
+    workshop.refresh()
+    files = IndexFolder(workshop.lake.layout, workshop.settings.search)
+    harm(files.newest().path)
+    report = workshop.refresh()
+    assert (report.documents.unchanged, report.index_error) == (1, None)
+    assert files.newest().version == 1
+    assert [hit.row["filename"] for hit in workshop.search("oak").hits] == ["a.md"]
+
+
+def test_what_another_run_published_meanwhile_is_indexed(workshop):
+    """A run without changes looks at the newest version, whatever it planned with."""
+    workshop.write("a.md", "The oak table has four legs.")
+    workshop.refresh()
+
+    class Overtaken(DirectEngine):
+        def step(self, name, function):
+            result = super().step(name, function)
+            if name == "plan":
+                workshop.write("b.md", "An ash bench.")
+                workshop.refresh()
+                IndexFolder(workshop.lake.layout, workshop.settings.search).clear()
+            return result
+
+    assert run_refresh(Request(workshop.settings), Overtaken(), Observer()).documents.unchanged == 1
+    assert IndexFolder(workshop.lake.layout, workshop.settings.search).newest().version == 2
 
 
 def test_index_that_cannot_be_written_is_told_and_the_publish_stands(workshop):

@@ -264,7 +264,7 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
     planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], CurrentRows(None), run.models)
     planned = replace(planned, estimate=replace(planned.estimate, expected_usd=0.01))
     if refused:
-        with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):
+        with pytest.raises(RefusedError, match=r"would cost about \$0.0100 .*refresh.budget_usd"):
             check_refresh_budget(planned, budget)
     else:
         check_refresh_budget(planned, budget)

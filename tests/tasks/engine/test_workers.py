@@ -7,12 +7,14 @@ import time
 
 import psutil
 import pytest
+from pydantic import SecretStr
 
 from parquetry.errors import BrokenDocument, SkippedDocument
-from parquetry.model import Part, RawDocument
+from parquetry.model import ChunkSize, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.workers import WorkerPool
+from tests.files.pdf_writer import encrypted, line, write_pdf
 
 TEXT = RawDocument(b"# Leave\n\nThirty days.\n", "leave.md")
 
@@ -47,6 +49,24 @@ def test_stored_text_is_chunked_again(pool):
     chunks = pool.result(pool.chunk(text, (Part(0, len(text), "document", 1, None, "text"),), ()))
     assert len(chunks) > 2
     assert all(0 <= chunk.start < chunk.end <= len(text) for chunk in chunks)
+
+
+def test_settings_arrive_whatever_their_values_and_a_document_has_chunks_of_its_own_size():
+    """Sections are sent as plain values; passwords and own sizes need more than those."""
+    locked = RawDocument(encrypted(write_pdf([line(72, 700, "the keeper's secret")]), "oak"), "a.pdf")
+    words = RawDocument("".join(f"Sentence number {number}. " for number in range(60)).encode(), "a.txt")
+    pool = WorkerPool(
+        ExtractionSettings(workers=1, ocr=False, passwords=(SecretStr("oak"),)),
+        ChunkingSettings(size=300, overlap=0),
+        None,
+    )
+    try:
+        assert pool.result(pool.prepare(locked)).extraction.text == "the keeper's secret"
+        plain, own = (pool.result(pool.prepare(words, size)).chunks for size in (None, ChunkSize(50, 0)))
+        assert 200 < max(chunk.end - chunk.start for chunk in plain) <= 300
+        assert 100 < max(chunk.end - chunk.start for chunk in own) <= 200
+    finally:
+        pool.close()
 
 
 def test_refusal_of_an_extractor_arrives_as_it_was_raised(pool):
