@@ -50,10 +50,14 @@ class IndexFile:
         return ()
 
     @property
+    def own_bytes(self) -> int:
+        """Bytes of the file alone; 0 if it is gone."""
+        return _size(self.path)
+
+    @property
     def bytes(self) -> int:
-        """Bytes of the file and its segments."""
-        files = (self.path, *(segment_file(self.path.parent, name) for name in self.segments))
-        return sum(file.stat().st_size for file in files)
+        """Bytes of the file and of those of its segments that are there."""
+        return self.own_bytes + sum(_size(segment_file(self.path.parent, name)) for name in self.segments)
 
     def begin_lease(self, segments: Iterable[str]) -> None:
         """Create the lease of a file that is about to get its name, with the names of the segments that it needs."""
@@ -72,6 +76,12 @@ def folder_of(layout: Layout, settings: SearchSettings) -> Path:
         if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
             return beside
     return user_cache() / mark
+
+
+def _size(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
 
 
 def make_place(folder: Path) -> None:

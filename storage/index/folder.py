@@ -75,17 +75,14 @@ class IndexFolder:
         # A caller that names no language reads an index of any language.
         self._any_language = "language" not in settings.model_fields_set
         self.path = folder_of(layout, settings)
-        self._division = Division(self.path, settings.segment_chunks)
+        self.division = Division(self.path, settings.segment_chunks)
+        """place and size of its segments"""
 
     def newest(self) -> IndexFile | None:
         """Return the index of the highest version."""
-        return next(iter(self._files()), None)
+        return next(iter(self.files()), None)
 
-    def sizes(self) -> list[int]:
-        """Return the sizes of the finished index files in bytes, newest first; segments are counted in each."""
-        return [file.bytes for file in self._files()]
-
-    def _files(self) -> list[IndexFile]:
+    def files(self) -> list[IndexFile]:
         """Return all finished index files, newest first."""
         return [file for file in self._every_file() if file.lease.exists()]
 
@@ -161,7 +158,7 @@ class IndexFolder:
         for lease in self.path.glob("*.lease"):
             if not lease.with_suffix(".duckdb").exists():
                 lease.unlink(missing_ok=True)
-        needed = {name for file in self._files() for name in file.segments}
+        needed = {name for file in self.files() for name in file.segments}
         for segment in segment_files(self.path):
             if segment.stem not in needed:
                 delete(segment)
@@ -173,7 +170,7 @@ class IndexFolder:
         made.begin_lease(segments)
         # The new file is on disk before the files that it replaces are deleted.
         replace(building, made.path)
-        others = [file for file in self._files() if file != made]
+        others = [file for file in self.files() if file != made]
         # A file of a later version was unusable, or this one would not have been built; if this one was built from
         # nothing, so were all the others.
         useless = [file for file in others if file.version > made.version or brought is None]
@@ -190,7 +187,7 @@ class IndexFolder:
             delete(building)
             try:
                 with attached(building, read_only=False, memory=memory) as connection:
-                    moved = build(connection, snapshot, language, self._division)
+                    moved = build(connection, snapshot, language, self.division)
                     segments = [each.name for each in segments_of(connection)]
             except duckdb.OutOfMemoryException:
                 if memory == BUILD_MEMORY[-1]:
@@ -213,7 +210,7 @@ class IndexFolder:
 
     def _take_over(self, building: Path) -> bool:
         """Provide a working file that holds an earlier version."""
-        files = self._files()
+        files = self.files()
         # One that lacks segments of the newest file has their rows, and would write them a second time.
         for spare in (file for file in files[1:] if file.segments == files[0].segments):
             with unread(spare) as free:
@@ -236,7 +233,7 @@ class IndexFolder:
                 state = read_state(connection)
                 if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
                     return None
-                moved = update(connection, snapshot, self._division)
+                moved = update(connection, snapshot, self.division)
                 segments = [each.name for each in segments_of(connection)]
             if moved:
                 rewrite(building)
@@ -245,7 +242,7 @@ class IndexFolder:
 
     def opened_ones(self) -> Iterator[OpenIndex]:
         """Yield each index of this program's format that can be opened, of any version, newest first; to be closed."""
-        for file in self._files():
+        for file in self.files():
             opened = self._opened(file)
             if opened is not None:
                 yield opened
@@ -274,7 +271,7 @@ class IndexFolder:
         It may be used if the corpus has only grown since: nothing in it was erased, removed, or restricted to fewer
         readers.
         """
-        for file in self._files():
+        for file in self.files():
             opened = self._opened(file) if file.version < snapshot.version else None
             if opened is None:
                 continue

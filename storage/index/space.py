@@ -22,6 +22,9 @@ GROWTH_BYTES = 2_700_000
 """bytes by which a file grows at its first update to another version, however small the change"""
 BYTES_PER_SHARD_BYTE = 1.5
 """bytes of an index for each byte of the chunk shards"""
+CHUNK_BYTES = 1_000
+"""bytes of an index file for each chunk of a segment from which its rows may move to one: short chunks with vectors of
+256 numbers take 1.3 kB"""
 AT_WORK = 2.0
 """bytes taken while an index is built, for each byte of the finished index"""
 
@@ -52,13 +55,16 @@ def index_bytes(folder: IndexFolder, shards: int, new: int = 0) -> int:
         shards: bytes of the chunk shards of the version.
         new: bytes of these that the version adds, as far as known.
     """
-    wanted, sizes = BYTES_PER_SHARD_BYTE * shards, folder.sizes()
-    if not sizes:
+    wanted, files = BYTES_PER_SHARD_BYTE * shards, folder.files()
+    if not files:
         return int(EMPTY_BYTES + AT_WORK * wanted)
-    fresh = max(BYTES_PER_SHARD_BYTE * new, wanted - max(0, sizes[0] - EMPTY_BYTES))
-    # A single file is copied first. Of two, the older is updated; it lacks what the newer one added.
-    begun = sizes[0] if len(sizes) == 1 else max(0, sizes[0] - sizes[1])
-    return int(begun + GROWTH_BYTES + AT_WORK * fresh)
+    newest = files[0]
+    fresh = max(BYTES_PER_SHARD_BYTE * new, wanted - max(0, newest.bytes - EMPTY_BYTES))
+    # The older of two files is updated; it lacks what the newer one added. Otherwise, the newest is copied first.
+    reused = next((file.own_bytes for file in files[1:] if file.segments == newest.segments), 0)
+    begun = max(0, newest.own_bytes - reused)
+    closes = newest.own_bytes + fresh >= CHUNK_BYTES * folder.division.chunks
+    return int(begun + GROWTH_BYTES + AT_WORK * fresh + (newest.own_bytes if closes else 0))
 
 
 def index_bytes_at_least(folder: IndexFolder, vectors: int) -> int:
@@ -68,9 +74,9 @@ def index_bytes_at_least(folder: IndexFolder, vectors: int) -> int:
         folder: folder of the index.
         vectors: bytes of the vectors to be added.
     """
-    sizes = folder.sizes()
+    files = folder.files()
     # A file that has grown before may have free blocks.
-    begun = EMPTY_BYTES if not sizes else sizes[0] if len(sizes) == 1 else 0
+    begun = EMPTY_BYTES if not files else files[0].own_bytes if len(files) == 1 else 0
     return begun + vectors
 
 

@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, example, given, settings
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index import wear
 from parquetry.storage.index.check import disagreements
+from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import attached, in_memory
 from parquetry.storage.index.segments import segment_files, segments_of
+from parquetry.storage.index.space import index_bytes
 from parquetry.storage.index.vector_memory import VectorMemories
 from tests.storage.index.forward import STEPS, answers, bring_forward, folder, refresh, texts
 from tests.storage.shelf import Shelf
@@ -172,3 +174,19 @@ def test_nothing_of_an_erased_document_is_left_in_a_segment(library):
     library.publish({"secret.md": ["zanzibar", *(f"filler {number}" for number in range(40))]})
     refresh(library)
     assert any(b"zanzibar" in file.read_bytes() for file in segment_files(folder(library).path))
+
+
+def test_space_that_closing_a_segment_takes_is_estimated(library):
+    far, near = (
+        IndexFolder(library.lake.layout, library.settings.model_copy(update={"segment_chunks": chunks}))
+        for chunks in (10**8, 1)
+    )
+    assert index_bytes(near, 10**6) == index_bytes(far, 10**6) + near.newest().own_bytes
+
+
+def test_bytes_of_an_index_are_told_though_a_segment_is_gone(library):
+    newest = folder(library).newest()
+    gone = segment_files(folder(library).path)[0]
+    before, size = newest.bytes, gone.stat().st_size
+    gone.unlink()
+    assert newest.bytes == before - size
