@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
+from importlib.machinery import PathFinder
 
 import pytest
 
@@ -95,6 +96,8 @@ def test_packages_that_mention_no_source_are_not_read(tmp_path, monkeypatch):
     about.mkdir()
     (about / "entry_points.txt").write_text("[console_scripts]\nother = other:main\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "none"), ""])
+    # Other tests may have imported what finds packages in its own way.
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registered, "entry_points", lambda group: pytest.fail(f"asked for {group}"))
     assert list(registered.registered("file")) == []

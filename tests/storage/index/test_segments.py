@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from contextlib import closing
 
 import duckdb
@@ -16,6 +19,7 @@ from parquetry.storage.index.open_index import attached, in_memory
 from parquetry.storage.index.segments import segment_files, segments_of
 from parquetry.storage.index.space import index_bytes
 from parquetry.storage.index.vector_memory import VectorMemories
+from tests.documentation import ROOT
 from tests.storage.index.forward import STEPS, answers, bring_forward, folder, refresh, texts
 from tests.storage.shelf import Shelf
 
@@ -145,6 +149,36 @@ def test_damaged_segment_is_built_again(library, damage):
     # The other index file needs the segment, too.
     assert [text for text, _ in library.search("oak")] == [text for text, _ in wanted]
     assert disagreements(library.lake.snapshot(), library.settings)[1] == []
+
+
+def test_readers_in_other_processes_go_on_while_segments_come_and_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(wear, "WORN_ROWS", 1)
+    shelf = divided(tmp_path / "corpus", 4)
+    names = set()
+
+    def publish(turn):
+        shelf.publish({path: [f"turn {turn}"] for path in ("a.md", "b.md", "c.md")})
+        names.update(refresh(shelf).segments)
+
+    publish(1)
+    command = [sys.executable, "-m", "tests.storage.reading_process", str(shelf.root)]
+    readers = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    try:
+        for turn in range(2, 16):
+            publish(turn)
+    finally:
+        (tmp_path / "stop").touch()
+        ends = [reader.communicate(timeout=120) for reader in readers]
+    assert [(reader.returncode, errors) for reader, (_, errors) in zip(readers, ends, strict=True)] == [(0, "")] * 3
+    for output, _ in ends:
+        saw = json.loads(output)
+        assert saw["mixed"] == []
+        assert saw["seen"][-1] == 15
+        assert max(saw["handles"]) == saw["handles"][0]
+    # Segments were closed, written again and deleted meanwhile.
+    assert len(names) > len(files_of(shelf)) + 3
 
 
 def test_segments_that_no_index_needs_are_deleted(library):
