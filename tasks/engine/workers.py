@@ -43,8 +43,8 @@ Result = TypeVar("Result")
 _MIB = 1024 * 1024
 CONSTS.sleep_unit = 0.02
 """seconds between two looks of a pool at its processes, and so those that closing it takes"""
-_LARGE_BYTES = 1_000_000
-"""bytes of a document after which a worker gives memory back, which takes a hundredth of a second"""
+_MANY_BYTES = 1_000_000
+"""bytes of documents after which a worker gives memory back, which takes a hundredth of a second"""
 _TASKS_PER_WORKER = 2000
 """tasks after which a worker is replaced, so that memory leaks of libraries stay small"""
 
@@ -188,8 +188,19 @@ def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
         chunks = _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size)
         return Prepared(extraction, chunks, perf_counter() - started)
     finally:
-        if len(document.content) >= _LARGE_BYTES:
-            freed_memory.give_back()
+        _give_back_at_times(len(document.content))
+
+
+_read_bytes = 0
+"""bytes of documents that this process has read since it gave memory back"""
+
+
+def _give_back_at_times(more: int) -> None:
+    global _read_bytes
+    _read_bytes += more
+    if _read_bytes >= _MANY_BYTES:
+        _read_bytes = 0
+        freed_memory.give_back()
 
 
 def _chunk(

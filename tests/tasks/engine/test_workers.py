@@ -13,6 +13,7 @@ from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.model import ChunkSize, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
+from parquetry.tasks.engine import workers
 from parquetry.tasks.engine.workers import WorkerPool
 from tests.files.pdf_writer import encrypted, line, write_pdf
 
@@ -138,3 +139,16 @@ def test_memory_that_a_large_document_took_is_given_back(pool):
     assert worker.memory_info().rss > before - 50_000_000
     pool.result(pool.prepare(RawDocument(b"Thirty days of leave. " * 50_000, "large.txt")))
     assert worker.memory_info().rss < before - 50_000_000
+
+
+def test_memory_is_given_back_after_each_megabyte_of_documents(monkeypatch):
+    given, done = [], []
+    monkeypatch.setattr(workers, "_read_bytes", 0)
+    monkeypatch.setattr(workers, "_extraction", ExtractionSettings(), raising=False)
+    monkeypatch.setattr(workers, "_chunking", ChunkingSettings(), raising=False)
+    monkeypatch.setattr(workers, "_tokenizer", None, raising=False)
+    monkeypatch.setattr(workers.freed_memory, "give_back", lambda: given.append(len(done)))
+    for _ in range(8):
+        done.append(workers._prepare(RawDocument(b"oak " * 100_000, "a.txt"), None))
+    workers._chunker.cache_clear()
+    assert given == [2, 5]
