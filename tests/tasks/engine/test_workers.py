@@ -142,13 +142,14 @@ def test_memory_that_a_large_document_took_is_given_back(pool):
 
 
 def test_memory_is_given_back_after_each_megabyte_of_documents(monkeypatch):
-    given, done = [], []
+    given, read = [], []
     monkeypatch.setattr(workers, "_read_bytes", 0)
     monkeypatch.setattr(workers, "_extraction", ExtractionSettings(), raising=False)
     monkeypatch.setattr(workers, "_chunking", ChunkingSettings(), raising=False)
     monkeypatch.setattr(workers, "_tokenizer", None, raising=False)
-    monkeypatch.setattr(workers.freed_memory, "give_back", lambda: given.append(len(done)))
+    monkeypatch.setattr(workers.freed_memory, "give_back", lambda: given.append(len(read)))
     for _ in range(8):
-        done.append(workers._prepare(RawDocument(b"oak " * 100_000, "a.txt"), None))
+        read.append(document := RawDocument(b"oak " * 100_000, "a.txt"))
+        workers._prepare(document, None)
     workers._chunker.cache_clear()
-    assert given == [2, 5]
+    assert given == [3, 6]
