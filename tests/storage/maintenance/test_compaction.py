@@ -237,7 +237,7 @@ def test_damaged_shard_is_not_written_again(shelf):
 
 def test_index_follows_without_a_rebuild(shelf, monkeypatch):
     with shelf.index() as connection:
-        held = connection.execute("SELECT max(rowid), min(doc) FROM parts.chunks").fetchall()
+        held = connection.execute("SELECT max(chunk), min(doc) FROM parts.chunks").fetchall()
     dead = [f"rebuilt {name}" for name in ("create_tables",)]
     monkeypatch.setattr("parquetry.storage.index.open_index.create_tables", lambda *_: pytest.fail(dead[0]))
     done = compacted(shelf)
@@ -246,7 +246,7 @@ def test_index_follows_without_a_rebuild(shelf, monkeypatch):
     assert (version, found) == (done.version, [])
     shelf.publish({"late.md": ["a late cedar"]})
     with shelf.index() as connection:
-        assert connection.execute("SELECT max(rowid) - 1, min(doc) FROM parts.chunks").fetchall() == held
+        assert connection.execute("SELECT max(chunk) - 1, min(doc) FROM parts.chunks").fetchall() == held
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (done.version + 1, [])
 
 

@@ -36,7 +36,7 @@ def with_postings_damaged(corpus):
     file = index_of(corpus)
     with duckdb.connect(file, read_only=True) as index:
         (block,) = index.execute(
-            "SELECT min(block_id) FROM pragma_storage_info('parts.postings') WHERE block_id >= 0"
+            "SELECT min(block_id) FROM pragma_storage_info('segment.postings') WHERE block_id >= 0"
         ).fetchone()
     content = bytearray(file.read_bytes())
     content[3 * 4096 + block * 262_144 + 100] ^= 4

@@ -91,7 +91,7 @@ def test_forbidden_documents_change_no_row_of_an_export(exported):
     """No word, number, statistic, file name or run of theirs, and not the number of publishes."""
     done, _, before = exported
     after = everything(done.path)
-    assert set(after[0]) >= {"parts.documents", "parts.chunks", "parts.postings", "parts.words", "parts.texts"}
+    assert set(after[0]) >= {"parts.documents", "segment.chunks", "segment.postings", "parts.words", "parts.texts"}
     assert after == before
     assert SECRET.encode() not in done.path.read_bytes()
 
