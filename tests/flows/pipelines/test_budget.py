@@ -110,7 +110,7 @@ def test_unknown_price_is_said_to_be_unknown_and_no_number(desk):
     with EmbeddingServer(counting) as server:
         paid(desk, server, price="")
         _, printed = desk("plan")
-        assert printed.out.count("cost unknown (no price is set)") == 2
+        assert printed.out.count("cost unknown (no price is set)") == 3
         assert "$" not in printed.out
         _, printed = desk("plan", "--json")
         planned = json.loads(printed.out)
