@@ -183,7 +183,7 @@ def test_write_that_is_waited_for_is_done_before_the_service_stops(serve):
     replies = []
     thread = threading.Thread(target=lambda: replies.append(service.post("elm.md", "Elm is a rare wood.")))
     thread.start()
-    time.sleep(0.1)
+    time.sleep(0.5)  # until the service has it, on a busy machine, too
     assert service.stop() == 0
     thread.join()
     assert [reply.status_code for reply in replies] in ([200], [201])
