@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from parquetry.extract.readers import READERS
 from parquetry.model import Extraction, RawDocument
 
 if TYPE_CHECKING:
@@ -13,17 +14,6 @@ if TYPE_CHECKING:
 class Extractor(Protocol):
     """Converts documents of one format family to normalised text. Runs in a worker process that may be killed."""
 
-    name: str
-    """name of the extractor; with the version, part of every document's fingerprint"""
-    version: int
-    """version of the extractor, raised here and in `READERS` whenever the same bytes may give different text: documents
-    are extracted again"""
-    media_types: frozenset[str]
-    """media types that the extractor reads"""
-    settings_used: frozenset[str]
-    """names of the `ExtractionSettings` fields that affect the result; changing one re-extracts the documents of this
-    extractor and no others"""
-
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one document.
 
@@ -32,3 +22,14 @@ class Extractor(Protocol):
             BrokenDocument: the document is damaged, locked or over a limit.
         """
         ...
+
+
+class ListedExtractor:
+    """Base of the extractors in `READERS`, which says what each reads and what its texts depend on."""
+
+    id: str
+    """name and version, as `text/5`; part of every document's fingerprint"""
+
+    def __init_subclass__(cls) -> None:
+        reader = READERS[f"{cls.__module__.removeprefix(f'{__package__}.')}:{cls.__name__}"]
+        cls.id = f"{reader.name}/{reader.version}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.grid import are_periods_over_numbers
@@ -45,13 +46,8 @@ class Dialect:
     """True if a quotation mark within a field is written `\\"` instead of doubled"""
 
 
-class DelimitedExtractor:
+class DelimitedExtractor(ListedExtractor):
     """Reads CSV and TSV files as tables."""
-
-    name = "delimited"
-    version = 4
-    media_types = frozenset({"text/csv", "text/tab-separated-values"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -71,7 +67,7 @@ class DelimitedExtractor:
             title=None,
             metadata={"encoding": encoding, "rows": len(rows), "columns": max(map(len, rows))},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=[*warnings, *problems],
         )
 

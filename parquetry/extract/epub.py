@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.html.reader import add_html
 from parquetry.extract.package import Package, parse_xml
@@ -68,13 +69,8 @@ class _Page:
     is_navigation: bool
 
 
-class EpubExtractor:
+class EpubExtractor(ListedExtractor):
     """Reads EPUB 2 and 3."""
-
-    name = "epub"
-    version = 5
-    media_types = frozenset({"application/epub+zip"})
-    settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one book: one part per file with text, in reading order.
@@ -111,7 +107,7 @@ class EpubExtractor:
             title=title,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 

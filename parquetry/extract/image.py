@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import ocr
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.layout import Line, join_divided, paragraphs, words_of
 from parquetry.extract.media_types import DESCRIBED_PICTURES, GIF, HEIC, JPEG, PNG, TIFF, WEBP
@@ -59,13 +60,11 @@ def heic_available() -> bool:
     return importlib.util.find_spec("pi_heif") is not None
 
 
-class ImageExtractor:
+class ImageExtractor(ListedExtractor):
     """Reads text in PNG, JPEG, WebP, GIF, TIFF and HEIC pictures; in an animated one, from its first frame."""
 
     name = _NAME
     version = _VERSION
-    media_types = frozenset(_FORMATS)
-    settings_used: frozenset[str] = frozenset({"ocr", "include_image_descriptions"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one picture, or the pages of a TIFF; `with_description` adds its description if one is wanted.

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import MAX_FILLING, TextBuilder, fenced, normalise
 from parquetry.extract.encoding import decode, replaced
-from parquetry.extract.media_types import ASCIIDOC, ORG
+from parquetry.extract.media_types import ORG
 from parquetry.model import Extraction, RawDocument, Scalar
 
 if TYPE_CHECKING:
@@ -57,13 +58,8 @@ _ADOC_LINK = re.compile(r"(?:link:|xref:|(?=https?://))([^\s\[\]]{1,1000})\[([^\
 _LEAST_COLUMNS = re.compile(r"cols\s*=\s*\"?([^\"\]]{1,200})")
 
 
-class LightMarkupExtractor:
+class LightMarkupExtractor(ListedExtractor):
     """Reads Org and AsciiDoc; files that a text includes are not read."""
-
-    name = "light-markup"
-    version = 3
-    media_types = frozenset({ORG, ASCIIDOC})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -85,7 +81,7 @@ class LightMarkupExtractor:
             title=reading.title or reading.first,
             metadata=reading.metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=list(replaced(document.content, text, encoding)),
         )
         if not extraction.text:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import MAX_TITLE_CHARACTERS, TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.front_matter import split_front_matter
@@ -33,13 +34,8 @@ _MAX_DEFINITION = 1000
 """lines of a link definition"""
 
 
-class MarkdownExtractor:
+class MarkdownExtractor(ListedExtractor):
     """Reads Markdown in the CommonMark dialect, with tables."""
-
-    name = "markdown"
-    version = 3
-    media_types = frozenset({"text/markdown"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -58,7 +54,7 @@ class MarkdownExtractor:
             title=str(title) if title else first,
             metadata=front,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
         if not extraction.text and not front:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.feeds import add_feed, is_feed
@@ -31,13 +32,8 @@ _IGNORED_ATTRIBUTES = frozenset({"schemaLocation", "noNamespaceSchemaLocation", 
 _SHORT = 80
 
 
-class MarkupExtractor:
+class MarkupExtractor(ListedExtractor):
     """Reads XML."""
-
-    name = "markup"
-    version = 7
-    media_types = frozenset({"application/xml"})
-    settings_used = frozenset({"main_content_only"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         declared = _DECLARED.search(document.content[:200])
@@ -61,7 +57,7 @@ class MarkupExtractor:
             title=title,
             metadata={"root": local_name(root)},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
         if not extraction.text:

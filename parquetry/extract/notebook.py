@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, fenced
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.markdown import add_markdown
@@ -18,13 +19,8 @@ if TYPE_CHECKING:
 _TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-class NotebookExtractor:
+class NotebookExtractor(ListedExtractor):
     """Reads Jupyter notebooks of format 3 and 4."""
-
-    name = "notebook"
-    version = 3
-    media_types = frozenset({"application/x-ipynb+json"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -50,7 +46,7 @@ class NotebookExtractor:
             title=about.get("title") if isinstance(about.get("title"), str) else first,
             metadata=_metadata(about, language),
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=replaced(document.content, text, encoding),
         )
         if not extraction.text:

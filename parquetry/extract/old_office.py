@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import MAX_FILLING, TextBuilder, one_line
 from parquetry.extract.compound_file import check_chains
 from parquetry.extract.media_types import DOC, PPT
@@ -29,13 +30,8 @@ def available() -> bool:
     return importlib.util.find_spec("office_oxide") is not None
 
 
-class OldOfficeExtractor:
+class OldOfficeExtractor(ListedExtractor):
     """Reads `.doc` and `.ppt`: a document with its headings, lists and tables, and a presentation by slides."""
-
-    name = "old-office"
-    version = 1
-    media_types = frozenset(_FORMATS)
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -71,7 +67,7 @@ class OldOfficeExtractor:
             title=useful_title(told.get("title")) or first,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 

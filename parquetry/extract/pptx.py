@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.package import Package, not_well_formed, parse_xml
 from parquetry.extract.properties import core_properties
@@ -22,13 +23,8 @@ _OTHER_KINDS = (b"presentationml.slideshow.main+xml", b"presentationml.template.
 _CONTENT_TYPES = "[Content_Types].xml"
 
 
-class PptxExtractor:
+class PptxExtractor(ListedExtractor):
     """Reads PowerPoint presentations, shows and templates."""
-
-    name = "pptx"
-    version = 3
-    media_types = frozenset({"application/vnd.openxmlformats-officedocument.presentationml.presentation"})
-    settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one presentation: one part per slide, including hidden ones.
@@ -56,7 +52,7 @@ class PptxExtractor:
             title=title or first_title,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 

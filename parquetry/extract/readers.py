@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 
 class ReaderFacts(NamedTuple):
-    """The attributes of an extractor (`parquetry.extract.base`); a test compares them with those of its class."""
+    """The attributes of an extractor (`parquetry.extract.base`)."""
 
     name: str
     version: int
+    """raised whenever the same bytes may give different text: documents are extracted again"""
     media_types: tuple[str, ...]
     settings_used: tuple[str, ...] = ()
+    """fields of `ExtractionSettings` that affect the result: changing one re-extracts the documents of this extractor
+    and no others"""
     libraries: tuple[str, ...] = ()
     """modules that it imports with its first document, and that processes share if they are imported before the fork"""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import allowance
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.model import Extraction, RawDocument
@@ -41,13 +42,8 @@ class Literal(str):
     __slots__ = ()
 
 
-class RecordsExtractor:
+class RecordsExtractor(ListedExtractor):
     """Reads JSON and JSON Lines."""
-
-    name = "records"
-    version = 3
-    media_types = frozenset({"application/json", "application/jsonl"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -72,7 +68,7 @@ class RecordsExtractor:
             title=title,
             metadata={},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
         if not extraction.text:

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.model import Extraction, RawDocument, Scalar
@@ -33,13 +34,8 @@ _MAX_INLINE = 2000
 """characters of a paragraph or title up to which inline markup is read"""
 
 
-class RstExtractor:
+class RstExtractor(ListedExtractor):
     """Reads reStructuredText; directives for included files and raw output are disabled."""
-
-    name = "rst"
-    version = 3
-    media_types = frozenset({"text/x-rst"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -69,7 +65,7 @@ class RstExtractor:
             title=title,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 

@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.language.grammars import GRAMMARS, MAX_CHARACTERS, parsed
@@ -67,13 +68,8 @@ class _Definition:
     title: str
 
 
-class SourceCodeExtractor:
+class SourceCodeExtractor(ListedExtractor):
     """Reads source code."""
-
-    name = "source-code"
-    version = 3
-    media_types = frozenset(LANGUAGES)
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -98,7 +94,7 @@ class SourceCodeExtractor:
             title=document.filename,
             metadata={"language": language} if language else {},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=[
                 *replaced(document.content, text, encoding),
                 *([f"it cannot be parsed as {language}: its definitions were not read"] if definitions is None else []),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.media_types import SRT, VTT
@@ -37,13 +38,8 @@ class _Cue:
     lines: list[str]
 
 
-class SubtitleExtractor:
+class SubtitleExtractor(ListedExtractor):
     """Reads subtitles without their numbers and signs of layout."""
-
-    name = "subtitles"
-    version = 2
-    media_types = frozenset({SRT, VTT})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -75,7 +71,7 @@ class SubtitleExtractor:
             title=head[0].removeprefix("WEBVTT").lstrip(" \t-") if head else None,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=replaced(document.content, text, encoding),
         )
 

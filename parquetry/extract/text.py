@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.layout import Line
@@ -21,13 +22,8 @@ _LEAST_ON_PAGE = 100
 """average characters per page, above `_FREE_PAGES` pages, below which form feeds do not separate printed pages"""
 
 
-class PlainTextExtractor:
+class PlainTextExtractor(ListedExtractor):
     """Reads plain text: notes, logs, READMEs, and text laid out in pages for a printer."""
-
-    name = "text"
-    version = 5
-    media_types = frozenset({"text/plain"})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -43,7 +39,7 @@ class PlainTextExtractor:
             title=None,
             metadata={"encoding": encoding},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=replaced(document.content, text, encoding),
         )
 

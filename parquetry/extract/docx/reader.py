@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.docx.parts import WordParts
 from parquetry.extract.docx.simplify import HEADING_STYLE, Simplifier
@@ -21,18 +22,13 @@ if TYPE_CHECKING:
 _STYLE_MAP = "\n".join(f"p.{HEADING_STYLE}{level} => h{level}:fresh" for level in range(1, 7))
 
 
-class DocxExtractor:
+class DocxExtractor(ListedExtractor):
     """Reads Word documents and templates.
 
     Tables of contents are left out: they repeat every heading and would be found instead of it. Footnotes, comments and
     the distinct texts of page headers and footers follow the text once; headers often hold the only mention of a
     document's number or version.
     """
-
-    name = "docx"
-    version = 4
-    media_types = frozenset({"application/vnd.openxmlformats-officedocument.wordprocessingml.document"})
-    settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one document as a single part: it has no pages until it is printed.
@@ -58,7 +54,7 @@ class DocxExtractor:
             title=title or simplifier.title or simplifier.first_heading,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 

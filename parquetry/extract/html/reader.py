@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.html.blocks import BlockWriter
@@ -47,13 +48,8 @@ class Page:
     warnings: tuple[str, ...]
 
 
-class WebExtractor:
+class WebExtractor(ListedExtractor):
     """Reads HTML pages."""
-
-    name = "web"
-    version = 7
-    media_types = frozenset({"text/html", "application/xhtml+xml"})
-    settings_used = frozenset({"main_content_only"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         builder = TextBuilder()
@@ -62,7 +58,7 @@ class WebExtractor:
             title=page.title,
             metadata=page.metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=page.warnings,
         )
         if not extraction.text:

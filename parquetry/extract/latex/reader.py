@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from parquetry.errors import SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.latex.commands import SECTIONS
 from parquetry.extract.latex.parser import LatexReader
-from parquetry.extract.media_types import LATEX
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
 
@@ -21,13 +21,8 @@ _BODY = re.compile(r"^[^%\n]{0,200}\\begin[ \t]*\{document\}", re.MULTILINE)
 _MOST_NAMED = 3
 
 
-class LatexExtractor:
+class LatexExtractor(ListedExtractor):
     """Reads LaTeX without running it: commands are not expanded, and files that it includes are not read."""
-
-    name = "latex"
-    version = 3
-    media_types = frozenset({LATEX})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -57,7 +52,7 @@ class LatexExtractor:
             title=reader.title or reader.first,
             metadata=reader.metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
         if not extraction.text:

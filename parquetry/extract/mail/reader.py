@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument, DocumentError
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.html.reader import add_html, read_page
 from parquetry.extract.mail.mailbox import mails_of
 from parquetry.extract.mail.outlook import parse_outlook
 from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
 from parquetry.extract.media_types import EMAIL, MBOX, MSG
+from parquetry.extract.readers import READERS
 from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
 
 if TYPE_CHECKING:
@@ -25,16 +27,8 @@ _SHOWN = ("from", "to", "cc")
 _KEPT = {"from": "from", "to": "to", "cc": "cc", "message-id": "message_id", "in-reply-to": "in_reply_to"}
 
 
-class MailExtractor:
+class MailExtractor(ListedExtractor):
     """Reads e-mails (EML), messages of Outlook (MSG), mailboxes (mbox) and web archives (MHTML)."""
-
-    name = "mail"
-    version = 8
-    media_types = frozenset({EMAIL, MSG, MBOX})
-    settings_used = frozenset(
-        # Attachments may be of any type, so settings of other extractors affect a mail, too.
-        {"max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only"}
-    )
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one mail: its headers and body as the first part, and a part for each readable attachment.
@@ -54,7 +48,7 @@ class MailExtractor:
             title=mail.header("subject"),
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=writer.warnings,
         )
 
@@ -65,7 +59,7 @@ class MailExtractor:
             title=writer.subject if mails == 1 else None,
             metadata={"mails": mails},
             media_type=MBOX,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=writer.warnings,
         )
 
@@ -154,7 +148,7 @@ class _MailWriter:
             return
         try:
             kind = EMAIL if attachment.message is not None else detect(attachment.content, attachment.filename)
-            is_mail = kind in MailExtractor.media_types
+            is_mail = kind in READERS["mail.reader:MailExtractor"].media_types
             if is_mail and depth > MAX_DEPTH:
                 self.warnings.append(f"attachment {name}: mails are nested too deeply; this one was not read")
             elif attachment.message is not None:

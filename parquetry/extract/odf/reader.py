@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.odf.blocks import OdfStyles, OdfWriter, drawn_order, local, named, paragraph_text
 from parquetry.extract.package import Package
@@ -19,19 +20,12 @@ _REPEATED = frozenset({"header", "footer", "date-time", "page-number"})
 """placeholders with the same text on every slide, as in PPTX"""
 
 
-class OdtExtractor:
+class OdtExtractor(ListedExtractor):
     """Reads OpenDocument texts (ODT) and presentations (ODP).
 
     Tables of contents and tracked deletions are left out; notes, comments and the distinct texts of page headers and
     footers follow the text once, as in Word documents.
     """
-
-    name = "odt"
-    version = 4
-    media_types = frozenset(
-        {"application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.presentation"}
-    )
-    settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one document: a text is one part, a presentation has one part per slide.
@@ -56,7 +50,7 @@ class OdtExtractor:
             title=title or writer.title,
             metadata=metadata,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract import ocr
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.layout import (
     HYPHEN_MARK,
@@ -25,7 +26,6 @@ from parquetry.extract.layout import (
     starts_of_lines,
     words_of,
 )
-from parquetry.extract.media_types import PDF
 from parquetry.extract.pdf import attachments as pdf_attachments
 from parquetry.extract.pdf import engine as pdf_engine
 from parquetry.extract.pdf import metadata as pdf_metadata
@@ -47,13 +47,8 @@ _PUBLIC_KEY = re.compile(rb"/adbe\.pkcs7\.s[345]\b|/Filter\s*/(?:Adobe\.PubSec|E
 """sign of encryption for certificates (ISO 32000-1, 7.6.4) in its dictionary, which is never compressed"""
 
 
-class PdfExtractor:
+class PdfExtractor(ListedExtractor):
     """Reads the text of PDF files, with a part for each page and the outline as headings."""
-
-    name = "pdf"
-    version = 8
-    media_types = frozenset({PDF})
-    settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one PDF.
@@ -94,7 +89,7 @@ class PdfExtractor:
             title=title,
             metadata=pdf_metadata.of(reading.information, len(reading.pages), reading.language),
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings_of(reading),
             pages=page_facts(reading),
         )

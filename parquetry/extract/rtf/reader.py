@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder
-from parquetry.extract.media_types import RTF
 from parquetry.extract.page_numbers import without_page_number
 from parquetry.extract.rtf.parser import parse_rtf
 from parquetry.extract.rtf.stories import RichText, write_blocks
@@ -15,13 +15,8 @@ if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
 
-class RtfExtractor:
+class RtfExtractor(ListedExtractor):
     """Reads rich texts; notes, comments and the distinct texts of page headers and footers follow the text once."""
-
-    name = "rtf"
-    version = 2
-    media_types = frozenset({RTF})
-    settings_used: frozenset[str] = frozenset()
 
     def extract(
         self,
@@ -43,7 +38,7 @@ class RtfExtractor:
             title=title or first,
             metadata=properties,
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=() if found.whole else ("the file ends early; the text up to there is read",),
         )
 

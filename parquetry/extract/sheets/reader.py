@@ -10,6 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, one_line
 from parquetry.extract.compound_file import check_chains
 from parquetry.extract.grid import Row, add_grid, is_caption
@@ -43,13 +44,8 @@ Cell = tuple[int, int]
 """row and column, 0-based"""
 
 
-class SheetExtractor:
+class SheetExtractor(ListedExtractor):
     """Reads XLSX, XLSB, XLS and ODS workbooks."""
-
-    name = "sheets"
-    version = 4
-    media_types = frozenset({_XLSX, _XLSB, _ODS, _XLS})
-    settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one workbook: one part per sheet, including hidden ones.
@@ -106,7 +102,7 @@ class SheetExtractor:
             title=about.title,
             metadata=about.metadata | {"sheets": len(workbook.sheets_metadata)},
             media_type=media_type,
-            extractor=f"{self.name}/{self.version}",
+            extractor=self.id,
             warnings=warnings,
         )
 
