@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Set
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -190,13 +190,18 @@ def _replace(file: Path, samples: _Samples) -> None:
     registry = CollectorRegistry()
     registry.register(samples)
     # The collector reads `*.prom` only, and so nothing unfinished.
-    with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as written:
-        try:
-            written.write(generate_latest(registry))
-            written.flush()
-            os.fchmod(written.fileno(), _MODE)
-            Path(written.name).replace(file)
-        except BaseException:
-            with suppress(OSError):
-                Path(written.name).unlink()
-            raise
+    with (
+        NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as written,
+        ExitStack() as unfinished,
+    ):
+        unfinished.callback(_remove, Path(written.name))
+        written.write(generate_latest(registry))
+        written.flush()
+        os.fchmod(written.fileno(), _MODE)
+        Path(written.name).replace(file)
+        unfinished.pop_all()
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings, override
@@ -40,15 +40,14 @@ class EarlierVersions:
         """
         with self._lock:
             self._stop_timer()
-            try:
+            with ExitStack() as failed:
+                # A reader that failed is not kept.
+                failed.callback(self._close)
                 if self._reader is None or self._version != version:
                     self._close()
                     self._reader, self._version = Reader(self._settings, version), version
                 yield self._reader
-            except BaseException:
-                # A reader that failed is not kept.
-                self._close()
-                raise
+                failed.pop_all()
             self._timer = threading.Timer(self._idle, self.close)
             self._timer.daemon = True
             self._timer.start()

@@ -51,8 +51,8 @@ _UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.Serializ
 """errors of a damaged or missing shard"""
 
 
-class OldModel(ValueError):
-    """All vectors of a model in an index are of revisions that no document has any more; the index is built again."""
+class UnfitIndex(ValueError):
+    """An index that is better built again than updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def _check_models(connection: Connection) -> None:
         connection,
         "SELECT count(*) FROM parts.spaces ANTI JOIN (FROM parts.documents WHERE revision <> 0) USING (embedder)",
     ):
-        raise OldModel
+        raise UnfitIndex
 
 
 def _wanted(connection: Connection) -> None:

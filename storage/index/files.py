@@ -23,7 +23,7 @@ from parquetry.storage.files.durable import PRIVATE, make_folder, sync
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, file_name
 from parquetry.storage.index.open_index import OpenIndex, attach
-from parquetry.storage.index.segments import segment_file
+from parquetry.storage.index.segments import is_name, segment_file
 from parquetry.storage.lake.lake import Snapshot
 
 FILE_NAME = re.compile(r"index-(\d+)\.duckdb")
@@ -46,7 +46,7 @@ class IndexFile:
     def segments(self) -> tuple[str, ...]:
         """Names of the segments that it needs, as its lease tells; none if it is gone."""
         with suppress(FileNotFoundError):
-            return tuple(self.lease.read_text("ascii").split())
+            return tuple(filter(is_name, self.lease.read_text("ascii", "replace").split()))
         return ()
 
     @property

@@ -24,7 +24,7 @@ from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table, file_name
-from parquetry.storage.index.build import FORMAT, IndexState, read_state
+from parquetry.storage.index.build import FORMAT, IndexState, UnfitIndex, read_state
 from parquetry.storage.index.files import (
     FILE_NAME,
     IndexFile,
@@ -38,8 +38,8 @@ from parquetry.storage.index.files import (
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, attached, build, is_sound, rewrite, update
-from parquetry.storage.index.segments import Division, segment_file, segment_files, segments_of
+from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, is_sound, update, written
+from parquetry.storage.index.segments import Division, segment_file, segment_files
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Snapshot
@@ -182,21 +182,16 @@ class IndexFolder:
     def _build_anew(self, snapshot: Snapshot, building: Path) -> list[str]:
         """Build a file from the corpus; return the names of its segments."""
         language = self._present_language() or self._language
-        is_large = chunk_bytes(snapshot) > _LARGE_BYTES
-        for memory in BUILD_MEMORY[-1:] if is_large else BUILD_MEMORY:
-            delete(building)
-            try:
-                with attached(building, read_only=False, memory=memory) as connection:
-                    moved = build(connection, snapshot, language, self.division)
-                    segments = [each.name for each in segments_of(connection)]
-            except duckdb.OutOfMemoryException:
-                if memory == BUILD_MEMORY[-1]:
-                    raise
-            else:
-                if moved:
-                    rewrite(building)
-                return segments
-        raise AssertionError("the last try ends")
+
+        def made(connection: Connection) -> bool:
+            return build(connection, snapshot, language, self.division)
+
+        if chunk_bytes(snapshot) <= _LARGE_BYTES:
+            with suppress(duckdb.OutOfMemoryException):
+                delete(building)
+                return written(building, made, BUILD_MEMORY[0])
+        delete(building)
+        return written(building, made)
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
@@ -227,17 +222,16 @@ class IndexFolder:
 
     def _advance(self, building: Path, snapshot: Snapshot) -> list[str] | None:
         """Update a file; return the names of its segments, or None if a rebuild is better."""
+
+        def brought(connection: Connection) -> bool:
+            state = read_state(connection)
+            if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
+                raise UnfitIndex
+            return update(connection, snapshot, self.division)
+
         # Any fault of a derived file is repaired by rebuilding it from the corpus.
         with suppress(*_UNUSABLE):
-            with attached(building, read_only=False) as connection:
-                state = read_state(connection)
-                if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
-                    return None
-                moved = update(connection, snapshot, self.division)
-                segments = [each.name for each in segments_of(connection)]
-            if moved:
-                rewrite(building)
-            return segments
+            return written(building, brought)
         return None
 
     def opened_ones(self) -> Iterator[OpenIndex]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,7 @@ def update(connection: Connection, snapshot: Snapshot, division: Division | None
         division: where and when its rows move to segments; None to keep all in the current database.
 
     Returns:
-        True if rows moved to segments: `rewrite` gives their space back.
+        True if rows moved to segments: `written` gives their space back.
     """
     filesystem_at(snapshot.layout.root).attach(connection)
     damaged = advance(connection, snapshot)
@@ -110,12 +110,24 @@ def update(connection: Connection, snapshot: Snapshot, division: Division | None
     return moved
 
 
-def rewrite(path: Path) -> None:
-    """Write an index file again, without the space of rows that left it; a file can only give back what is at its end.
+def written(path: Path, write: Callable[[Connection], bool], memory: str = BUILD_MEMORY[-1]) -> list[str]:
+    """Write to an index file that nobody else has open, and return the names of the segments that it needs then.
 
     Args:
-        path: index file that nobody else has open.
+        path: index file; created if it is not there.
+        write: receives a connection with the file as current database; tells if rows moved to segments.
+        memory: as for `attach`.
     """
+    with attached(path, read_only=False, memory=memory) as connection:
+        moved = write(connection)
+        segments = [each.name for each in segments_of(connection)]
+    if moved:
+        _rewrite(path)
+    return segments
+
+
+def _rewrite(path: Path) -> None:
+    """Write an index file again without the space of rows that left it: a file gives back only what is at its end."""
     fresh = path.with_name(f"{path.stem}-again.duckdb")
     with open_duckdb() as connection, reading():
         connection.execute(f"SET memory_limit = '{BUILD_MEMORY[-1]}'")

@@ -8,6 +8,7 @@ docs/decisions/0109-an-index-in-segments.md.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ STORAGE = "STORAGE_VERSION 'v1.5.0'"
 """format of all files: the DuckDB command lines of the 1.x series can open them, too"""
 _PREFIX = "segment_"
 """prefix of the name of a segment, which is the name of its file and of the database when it is attached"""
+_NAME = re.compile(r"segment_[0-9a-f]{16}")
 _OWN = "segment"
 """schema with the rows of one file"""
 TABLES = (
@@ -70,6 +72,11 @@ def segment_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.duckdb"
 
 
+def is_name(name: str) -> bool:
+    """True if a text is the name of a segment."""
+    return _NAME.fullmatch(name) is not None
+
+
 def segment_files(folder: Path) -> list[Path]:
     """Return all segment files of a folder, of whichever versions."""
     return sorted(folder.glob(f"{_PREFIX}*.duckdb"))
@@ -79,14 +86,21 @@ def segment_files(folder: Path) -> list[Path]:
 
 
 def segments_of(connection: Connection) -> list[IndexSegment]:
-    """Return the segments of the index in the current database; none of an empty database or of an older format."""
+    """Return the segments of the index in the current database; none of an empty database or of an older format.
+
+    Raises:
+        duckdb.InvalidInputException: a name is none that `close_segment` gives: it would be a part of SQL and of paths.
+    """
     try:
         found = connection.execute(
             "SELECT name, first_doc, next_doc, next_chunk, chunks, postings FROM parts.segments ORDER BY first_doc"
         ).fetchall()
     except duckdb.CatalogException:
         return []
-    return [IndexSegment(*row) for row in found]
+    segments = [IndexSegment(*row) for row in found]
+    if not all(is_name(each.name) for each in segments):
+        raise duckdb.InvalidInputException("a segment of the index has a name that is none")
+    return segments
 
 
 def attach_segments(connection: Connection, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from time import sleep
 from uuid import UUID
 
@@ -73,17 +73,20 @@ def _start(client: SyncPrefectClient, deployment: str, name: str, parameters: di
 
 def _end_of(client: SyncPrefectClient, run_id: UUID, check_cancelled: Callable[[], None]) -> FlowRun:
     """Wait for the end of a flow run; cancel it if the run is cancelled meanwhile."""
-    try:
+    with ExitStack() as unfinished:
+        unfinished.callback(_cancel, client, run_id)
         while True:
             run = _looked_up(client, run_id)
             if run is not None and run.state is not None and run.state.is_final():
+                unfinished.pop_all()
                 return run
             check_cancelled()
             sleep(POLL_SECONDS)
-    except BaseException:
-        with suppress(HTTPError):
-            client.set_flow_run_state(run_id, Cancelling())
-        raise
+
+
+def _cancel(client: SyncPrefectClient, run_id: UUID) -> None:
+    with suppress(HTTPError):
+        client.set_flow_run_state(run_id, Cancelling())
 
 
 def _looked_up(client: SyncPrefectClient, run_id: UUID) -> FlowRun | None:

@@ -190,6 +190,21 @@ def test_segments_that_no_index_needs_are_deleted(library):
     assert files_of(library).keys() == needed
 
 
+def test_names_that_are_none_get_neither_into_sql_nor_into_paths(library, tmp_path, monkeypatch):
+    """An index lies beside its corpus, where others may write."""
+    wanted, newest = library.search("oak"), folder(library).newest()
+    newest.lease.write_text("../../mine\nsegment_0\n", "ascii")
+    assert newest.segments == ()
+    with attached(newest.path, read_only=False) as connection:
+        stolen = "x; COPY (SELECT 1) TO 'stolen.csv'; --"
+        connection.execute("UPDATE parts.segments SET name = $1", [stolen])
+    monkeypatch.chdir(tmp_path)
+    segment_files(newest.path.parent)[0].rename(newest.path.with_name(f"{stolen}.duckdb"))
+    assert [text for text, _ in library.search("oak")] == [text for text, _ in wanted]
+    assert not (tmp_path / "stolen.csv").exists()
+    assert disagreements(library.lake.snapshot(), library.settings) == (1, [])
+
+
 def test_any_duckdb_reads_an_index_with_its_segments_attached(library):
     newest = folder(library).newest()
     with duckdb.connect() as connection:
