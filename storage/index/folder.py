@@ -191,7 +191,7 @@ class IndexFolder:
                 delete(building)
                 return written(building, made, BUILD_MEMORY[0])
         delete(building)
-        return written(building, made)
+        return written(building, made, BUILD_MEMORY[-1])
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
