@@ -314,6 +314,9 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
 
     def publish(self, plan: RefreshPlan, work: _Collected) -> tuple[int, Collection[DocumentRow]]:
         shards = [shard for report in work.reports for shard in report.shards]
+        if shards:
+            # For the search index, while commits wait for the disk.
+            open_ahead()
         return publish(self.run, plan.known, work.rows, shards)
 
     def report(

@@ -27,24 +27,26 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     )
     connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
     for start, end in slices(connection, first):
-        for table, content in (("tokenised", CHUNK_CONTENT), ("headed", CHUNK_HEADINGS)):
-            connection.execute(
-                f"""CREATE OR REPLACE TEMP TABLE {table} AS WITH contents AS MATERIALIZED (
-                    SELECT chunk, doc, {content} AS content
-                    FROM segment.chunks WHERE chunk >= {start} AND chunk < {end}
-                ) {tokenised("contents")}"""
-            )
+        # Both in one statement: DuckDB takes 10 ms to prepare the patterns of the tokeniser, each time.
         connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, sum(times) AS tf FROM (
-                SELECT chunk, unnest(tokens) AS word, 1 AS times FROM tokenised
-                UNION ALL SELECT chunk, unnest(tokens), {HEADING_EXTRA} FROM headed
-            ) GROUP BY ALL"""
+            f"""CREATE OR REPLACE TEMP TABLE tokenised AS
+            WITH fresh AS (
+                SELECT chunk, doc, text, headings FROM segment.chunks WHERE chunk >= {start} AND chunk < {end}
+            ), contents AS MATERIALIZED (
+                SELECT chunk, doc, true AS is_text, {CHUNK_CONTENT} AS content FROM fresh
+                UNION ALL SELECT chunk, doc, false, {CHUNK_HEADINGS} FROM fresh
+            ) {tokenised("contents")}"""
+        )
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE occurrences AS
+            SELECT chunk, word, sum(CASE WHEN is_text THEN 1 ELSE {HEADING_EXTRA} END) AS tf
+            FROM (SELECT chunk, is_text, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
         )
         learn_new(connection, language)
         # Without the lists, which would slow down every join.
         connection.execute(
             """CREATE OR REPLACE TEMP TABLE sizes AS
-            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised"""
+            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised WHERE is_text"""
         )
         connection.execute(
             """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
@@ -58,7 +60,7 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     if initial:
         connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
         connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM segment.postings")
-    for table in ("counted", "tokenised", "headed", "occurrences", "sizes"):
+    for table in ("counted", "tokenised", "occurrences", "sizes"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from parquetry.sources.s3.answers import parse_quickly
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
 
 PART = 8 * 2**20
@@ -45,9 +46,19 @@ class ObjectReader:
 
     @cached_property
     def _files(self) -> Any:
+        from aiobotocore.session import AioSession
         from s3fs import S3FileSystem
 
-        files = S3FileSystem(**self._options, skip_instance_cache=True, use_listings_cache=False)
+        session = AioSession(profile=self._options.get("profile"))
+        parse_quickly(session)
+        config = {
+            **self._options.get("config_kwargs", {}),
+            # The same for each request, instead of put together for each.
+            "user_agent": session.user_agent(),
+            "parameter_validation": False,
+        }
+        options = {**self._options, "config_kwargs": config}
+        files = S3FileSystem(**options, session=session, skip_instance_cache=True, use_listings_cache=False)
         # The callers decide about retries.
         files.retries = 1
         return files

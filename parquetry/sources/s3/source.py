@@ -19,6 +19,7 @@ from parquetry.settings.base import Section
 from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.s3.access import AccessReader, Permissions
+from parquetry.sources.s3.answers import parse_quickly
 from parquetry.sources.s3.errors import library_errors, listing_error, reading_error
 from parquetry.sources.s3.listing import Lister, Object
 from parquetry.sources.s3.reading import ObjectReader
@@ -205,7 +206,7 @@ class S3Source:
         signing = {"signature_version": UNSIGNED} if self._options.anonymous else {}
         try:
             core = get_session()
-            core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
+            parse_quickly(core)
             session = Session(
                 aws_access_key_id=self._options.access_key_id,
                 aws_secret_access_key=self._options.secret_access_key,
@@ -243,17 +244,6 @@ def open_s3(place: Place) -> S3Source:
         SettingsError: unknown options, or no bucket.
     """
     return S3Source(place, options_of(place, S3Options))
-
-
-def _time(value: Any) -> datetime:
-    """Parse a time as S3 writes it; botocore's own parser takes most of the time of a listing."""
-    from botocore.utils import parse_timestamp
-
-    try:
-        return datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        parsed: datetime = parse_timestamp(value)
-        return parsed
 
 
 def _filename(key: str) -> str:

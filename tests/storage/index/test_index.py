@@ -51,7 +51,7 @@ def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
     learn = index_words.learn_new
 
     def noting(connection, language):
-        counted.append(connection.execute("SELECT count(*) FROM tokenised").fetchall()[0][0])
+        counted.append(connection.execute("SELECT count(DISTINCT chunk) FROM tokenised").fetchall()[0][0])
         learn(connection, language)
 
     monkeypatch.setattr(index_words, "learn_new", noting)

@@ -1,0 +1,40 @@
+"""Times in S3's answers are those that botocore's own parser finds."""
+
+import pytest
+from botocore.session import get_session
+from botocore.utils import parse_timestamp
+
+from parquetry.sources.s3.answers import parse_quickly, time_of
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2026-11-27T08:00:30.000Z",
+        "2026-11-27T08:00:30Z",
+        "2026-11-27T09:00:30.5+01:00",
+        "Fri, 27 Nov 2026 08:00:30 GMT",
+        "Fri, 27 Nov 2026 08:00:30 +0100",
+        "2026-11-27T08:00:30",
+        "1764230430",
+        1764230430,
+        1764230430.25,
+    ],
+)
+def test_time_is_botocores(written):
+    assert time_of(written) == parse_timestamp(written)
+
+
+@pytest.mark.parametrize("written", ["", "yesterday", "2026-13-40T00:00:00Z"])
+def test_what_is_no_time_is_refused_as_by_botocore(written):
+    with pytest.raises(ValueError):
+        parse_timestamp(written)
+    with pytest.raises(ValueError):
+        time_of(written)
+
+
+def test_clients_of_a_session_parse_that_way():
+    session = get_session()
+    parse_quickly(session)
+    parser = session.get_component("response_parser_factory").create_parser("rest-xml")
+    assert parser._timestamp_parser is time_of
