@@ -25,6 +25,7 @@ from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
+from tests.shares import keep_share
 from tests.workshop import Workshop
 
 # A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
@@ -34,6 +35,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processor-seconds", action="store_true", help="tell the processor time of each file of tests")
+    parser.addoption("--share", default="", metavar="N/M", help="try this share of the cases of long series alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -194,6 +196,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(
                 f"{path} has slow tests and has to name pytest.mark.slow: the slow tier leaves it out"
             )
+    keep_share(config, items)
     if config.option.markexpr == "slow":
         # Whatever takes long and begins last keeps one process busy when the others have ended.
         items.sort(key=lambda item: (_seconds_at_most(item), _server_of(item) or ""), reverse=True)

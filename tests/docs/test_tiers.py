@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tests.documentation import ROOT
+from tests.shares import Share
 
 
 def _rooms():
@@ -21,12 +22,17 @@ def _commands(target):
 def test_make_test_leaves_out_what_is_slow_and_make_test_all_nothing():
     (fast,), (first, slow) = _commands("test"), _commands("test-all")
     assert fast.endswith(' -m "not slow"')
-    assert [first, slow.endswith(" -m slow")] == [fast, True]
+    assert [first, slow.endswith(" --share= -m slow")] == [fast, True]
 
 
-def test_ci_runs_both_tiers():
+def test_ci_runs_both_tiers_with_the_share_of_long_series_that_the_commit_chooses(tmp_path):
     lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-    assert [line for line in lines if line.startswith("make ")] == ["make test test-all"]
+    ((command, _, share),) = [line.partition(" SHARE=") for line in lines if line.startswith("make ")]
+    assert command == "make test test-all"
+    # There is a commit, or not.
+    for folder in (ROOT, tmp_path):
+        told = subprocess.run(["bash", "-c", f"echo {share}"], cwd=folder, capture_output=True, text=True, check=True)
+        assert Share.parse(told.stdout.strip()).of == 4
 
 
 @pytest.mark.parametrize("room", _rooms())
