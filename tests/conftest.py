@@ -25,7 +25,7 @@ from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
-from tests.shares import keep_share
+from tests.shares import Share, keep_share, share_of
 from tests.workshop import Workshop
 
 # A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
@@ -228,6 +228,12 @@ def _server_of(item: pytest.Item) -> str | None:
     if isinstance(store, str) and store in SERVERS_OF_SHELVES:
         return SERVERS_OF_SHELVES[store]
     return next((server for server in SERVERS if server in fixtures), None)
+
+
+@pytest.fixture(scope="session")
+def share_of_series(request: pytest.FixtureRequest) -> Share:
+    """The share of its cases that a test with a long series tries."""
+    return share_of(request.config)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Plugin of pytest that tries a share of the cases of long series: `--share 2/4`.
 
-A series is one test of the slow tier with many cases that differ in an input alone. Each run of the continuous
+A series is one test of the slow tier with many cases that differ in an input alone, or with a few long ones that are
+marked as a series. Each run of the continuous
 integration tries a share of them, chosen by the commit, so that a few commits try all; `make test-all` does at once.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 import pytest
@@ -33,11 +34,16 @@ class Share:
             raise pytest.UsageError(f"--share is a number and how many shares there are, like 2/4, not {written!r}")
         return cls(int(found[1]) % int(found[2]), int(found[2]))
 
-    def left_out(self, tests: Iterable[str]) -> set[str]:
+    def has(self, place: int) -> bool:
+        """Return True if a case is in this share, by its place in its series."""
+        return place % self.of == self.number
+
+    def left_out(self, tests: Iterable[str], marked: Container[str] = ()) -> set[str]:
         """Return the ids of the tests that are not in this share.
 
         Args:
-            tests: ids in their order; cases of a series are neighbours of each other in all shares.
+            tests: ids in their order.
+            marked: ids of tests with few cases that are series all the same.
         """
         series: defaultdict[str, list[str]] = defaultdict(list)
         for test in tests:
@@ -45,18 +51,24 @@ class Share:
         return {
             test
             for cases in series.values()
-            if len(cases) > SHORT
+            if len(cases) > SHORT or cases[0] in marked
             for place, test in enumerate(cases)
-            if place % self.of != self.number
+            if not self.has(place)
         }
+
+
+EVERY = Share(0, 1)
+
+
+def share_of(config: pytest.Config) -> Share:
+    """Return the share of a run of the tests."""
+    return Share.parse(config.option.share) if config.option.share else EVERY
 
 
 def keep_share(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the slow tests that are in other shares."""
-    if not config.option.share:
-        return
-    gone = Share.parse(config.option.share).left_out(
-        item.nodeid for item in items if item.get_closest_marker("slow") is not None
-    )
+    marked = {item.nodeid for item in items if item.get_closest_marker("series") is not None}
+    slow = (item.nodeid for item in items if item.get_closest_marker("slow") is not None)
+    gone = share_of(config).left_out(slow, marked)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in gone])
     items[:] = [item for item in items if item.nodeid not in gone]

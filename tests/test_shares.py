@@ -33,6 +33,11 @@ def test_tests_with_few_cases_are_in_every_share():
         assert [test for test in kept(number, 4) if test not in SERIES] == SINGLE
 
 
+def test_few_cases_that_are_marked_are_a_series():
+    few = [test for test in SINGLE if "few" in test]
+    assert [test for test in few if test not in Share(1, 4).left_out(few, {*few})] == [few[1], few[5]]
+
+
 def test_numbers_of_commits_choose_each_share():
     assert [Share.parse(f"{number}/4").number for number in (0, 3, 4, 0xABCDE1)] == [0, 3, 0, 1]
 
