@@ -48,8 +48,9 @@ def test_what_is_no_share_is_refused(written):
         Share.parse(written)
 
 
-def test_run_tries_its_share_of_the_slow_series_alone():
+def test_run_tries_its_share_of_the_slow_series_alone(monkeypatch):
     """A slow series of this project, and a fast one."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     slow, fast = "tests/sessions/transcripts/test_transcript_growth.py", "tests/test_shares.py"
 
     def collected(share):
