@@ -48,6 +48,7 @@ def test_what_is_no_share_is_refused(written):
         Share.parse(written)
 
 
+@pytest.mark.slow
 def test_run_tries_its_share_of_the_slow_series_alone(monkeypatch):
     """A slow series of this project, and a fast one."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
