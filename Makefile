@@ -66,12 +66,9 @@ imports: $(STAMP)
 fast: $(STAMP)
 	$(BIN)/pytest -n 4 --max-worker-restart=0 -m "not slow"
 
-# `SHARE=2/4` tries a quarter of the cases of long series; any number is allowed, so that a commit can choose.
-SHARE ?=
-
 # After the other tests, not beside them. Many wait for servers and schedules: four processes left a sixth of two processors idle.
 slow: $(STAMP) $(NODE) | fast
-	$(BIN)/pytest -n 6 --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder --processor-seconds --share=$(SHARE) -m slow
+	$(BIN)/pytest -n 6 --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder --processor-seconds -m slow
 
 # Inputs made at random, others each time: `make fuzz SECONDS=36000 FILES=~/Documents` tries changed copies of one's own
 # files, too, all night. What is found is kept in .fuzz; `SEED=n` tries the same once more.

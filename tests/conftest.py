@@ -25,7 +25,6 @@ from tests.processor_report import ProcessorReport
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
-from tests.shares import Share, keep_share, share_of
 from tests.workshop import Workshop
 
 # A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
@@ -35,7 +34,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processor-seconds", action="store_true", help="tell the processor time of each file of tests")
-    parser.addoption("--share", default="", metavar="N/M", help="try this share of the cases of long series alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -196,7 +194,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(
                 f"{path} has slow tests and has to name pytest.mark.slow: the slow tier leaves it out"
             )
-    keep_share(config, items)
     if config.option.markexpr == "slow":
         # Whatever takes long and begins last keeps one process busy when the others have ended.
         items.sort(key=lambda item: (_seconds_at_most(item), _server_of(item) or ""), reverse=True)
@@ -228,12 +225,6 @@ def _server_of(item: pytest.Item) -> str | None:
     if isinstance(store, str) and store in SERVERS_OF_SHELVES:
         return SERVERS_OF_SHELVES[store]
     return next((server for server in SERVERS if server in fixtures), None)
-
-
-@pytest.fixture(scope="session")
-def share_of_series(request: pytest.FixtureRequest) -> Share:
-    """The share of its cases that a test with a long series tries."""
-    return share_of(request.config)
 
 
 @pytest.fixture

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.shares import EVERY, Share
-
 IGNORED = frozenset({"staging"})
 """folders that no reader opens"""
 SPARE = ".copy"
@@ -223,23 +221,19 @@ def lay(state: State, root: Path) -> None:
             (root / path).write_bytes(content)
 
 
-def survived(disk: Disk, truths: Sequence[Any], left: Path, held: Callable[[State], Any], share: Share = EVERY) -> int:
-    """Look at every state that power cuts may have left, or at a share of them; return the number of all states.
+def survived(disk: Disk, truths: Sequence[Any], left: Path, held: Callable[[State], Any]) -> int:
+    """Look at every state that power cuts may have left; return the number of states.
 
     Args:
         disk: recorded changes.
         truths: content before the first reported change, after it, and so on.
         left: folder to lay the states out in.
         held: returns the content of the state that is laid out there.
-        share: the states to look at.
     """
-    places: dict[str, int] = {}
     seen: dict[str, Any] = {}
     for moment in disk.moments:
         for state in moment.states:
             key = digest(state)
-            if not share.has(places.setdefault(key, len(places))):
-                continue
             try:
                 if key not in seen:
                     lay(state, left)
@@ -249,7 +243,7 @@ def survived(disk: Disk, truths: Sequence[Any], left: Path, held: Callable[[Stat
             except BaseException as error:
                 error.add_note(f"power was lost after: {moment.call}; {moment.told} told of by then")
                 raise
-    return len(places)
+    return len(seen)
 
 
 def digest(state: State) -> str:

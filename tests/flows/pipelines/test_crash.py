@@ -107,7 +107,6 @@ def undisturbed(prepared, runner, tmp_path_factory) -> Undisturbed:
     return Undisturbed(before, after, visible_hashes(whole), complete["events"], complete["seconds"])
 
 
-@pytest.mark.series
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, undisturbed, runner, tmp_path, part):
     """Kill the run at file operations spread over it, and at random times; 32 kills in all."""

@@ -78,7 +78,6 @@ EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "9"))
 
 
 @pytest.mark.slow
-@pytest.mark.series
 @pytest.mark.parametrize("part", range(PARTS))
 def test_disk_that_is_full_from_any_call_on_leaves_a_whole_corpus(prepared, tmp_path, part):
     workshop = copied(prepared, tmp_path / "whole")

@@ -87,7 +87,7 @@ def ada(tmp_path, place):
     return made
 
 
-def test_every_publish_is_there_once_it_is_told_of(workshop, place, left, share_of_series):
+def test_every_publish_is_there_once_it_is_told_of(workshop, place, left):
     truths: list[dict[str, str]] = [{}]
     with recorded(place) as disk:
         for name, text in (("oak.md", OAK), ("oak.md", ASH), ("fir.md", FIR), ("elm.md", None)):
@@ -99,10 +99,10 @@ def test_every_publish_is_there_once_it_is_told_of(workshop, place, left, share_
             disk.tell()
             truths.append({each.name: each.read_text() for each in workshop.folder.iterdir()})
     assert truths[-1] == {"oak.md": ASH, "fir.md": FIR}
-    assert survived(disk, truths, left, healthy_in(left), share_of_series) > 100
+    assert survived(disk, truths, left, healthy_in(left)) > 100
 
 
-def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, left, share_of_series):
+def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, left):
     workshop.refresh()
     ada.refresh()
     before = held(place / "corpus")
@@ -111,7 +111,7 @@ def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, l
         forget_user(workshop.lake, "ada", new_stamp(), SearchSettings())
         disk.tell()
     after = {"oak.md": OAK, "elm.md": ELM}
-    assert survived(disk, [before, after], left, healthy_in(left), share_of_series) > 50
+    assert survived(disk, [before, after], left, healthy_in(left)) > 50
 
 
 def test_checkpoint_that_is_cut_short_is_none(workshop, place, left):

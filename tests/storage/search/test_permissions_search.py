@@ -57,7 +57,6 @@ def check_scope(connection, crowd, exact=True):
     return shown
 
 
-@pytest.mark.series
 @pytest.mark.parametrize("part", range(PARTS))
 def test_thousands_of_searches_find_exactly_what_is_allowed(crowd, part):
     assert len(crowd.paths) == 2000
