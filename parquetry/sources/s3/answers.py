@@ -6,6 +6,9 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+_SHOWN = 40
+"""characters of what is no time that an error shows"""
+
 
 def parse_quickly(session: Any) -> None:
     """Have the clients of a session of botocore or aiobotocore parse times with `time_of`."""
@@ -17,6 +20,9 @@ def time_of(value: Any) -> datetime:
 
     Args:
         value: a text, or a number for forms that only botocore knows.
+
+    Raises:
+        ResponseParserError: it is no time.
     """
     for parse in (datetime.fromisoformat, parsedate_to_datetime) if isinstance(value, str) else ():
         try:
@@ -25,7 +31,11 @@ def time_of(value: Any) -> datetime:
             continue
         if found.tzinfo is not None:
             return found
+    from botocore.parsers import ResponseParserError
     from botocore.utils import parse_timestamp
 
-    parsed: datetime = parse_timestamp(value)
+    try:
+        parsed: datetime = parse_timestamp(value)
+    except (ValueError, RuntimeError) as error:
+        raise ResponseParserError(f"the server wrote a time that is none: {str(value)[:_SHOWN]!r}") from error
     return parsed

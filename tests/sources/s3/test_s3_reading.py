@@ -47,6 +47,11 @@ ANSWERS: dict[str, tuple[Reply, type[Exception], str]] = {
     "a server error": (refusal(500, "InternalError"), TransientError, "unavailable"),
     "a bad gateway": (Reply("<html>502</html>", 502), TransientError, "unavailable"),
     "half of the object": (replace(OBJECT, missing=5), TransientError, "unreachable"),
+    "a time that is none": (
+        replace(OBJECT, headers={"ETag": '"one"', "Last-Modified": "yesterday"}),
+        TransientError,
+        "a time that is none: 'yesterday'",
+    ),
     "no such object": (refusal(404, "NoSuchKey"), FileNotFoundError, "not in its bucket any more"),
     "not allowed": (refusal(403, "AccessDenied"), PermissionError, "may not read it"),
     "expired credentials": (refusal(400, "ExpiredToken"), SettingsError, "sign in again"),
@@ -90,3 +95,9 @@ def test_ranges_of_two_objects_are_not_put_together(
     replies = iter([first, second, replace(OBJECT, body="other page", headers={**OBJECT.headers, "ETag": '"two"'})])
     running.answer = lambda query: next(replies)
     assert source.fetch(listed(11))[1] == b"other page"
+
+
+def test_every_request_says_who_asks(running, source):
+    read(running, source, OBJECT)
+    assert "botocore/" in running.agents[-1]
+    assert running.agents[-1].endswith(" parquetry")
