@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from benchmarks.object_gets import main as gets
 from benchmarks.objects import fill, run
 from tests.servers.seaweed import S3Server
 
@@ -15,3 +18,10 @@ def test_a_plan_is_measured_with_its_requests(s3_server: S3Server, tmp_path: Pat
     assert (measured["exit_code"], measured["documents"]["added"]) == (0, 3)
     assert measured["requests"] == {"LIST": 1}
     assert measured["peak_pss_mb"] > 10
+
+
+@pytest.mark.slow
+def test_gets_of_each_way_are_measured(tmp_path: Path) -> None:
+    measured = gets(["--turns", "1", "--results", str(tmp_path)])["processor milliseconds of a GET"]
+    assert {way: len(times) for way, times in measured.items()} == {"our session": 1, "s3fs as it comes": 1, "boto3": 1}
+    assert (tmp_path / "object-gets.json").is_file()

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _SHOWN = 40
-"""characters of what is no time that an error shows"""
+"""characters of an invalid time that an error shows"""
 
 
 def parse_quickly(session: Any) -> None:
@@ -22,7 +22,7 @@ def time_of(value: Any) -> datetime:
         value: a text, or a number for forms that only botocore knows.
 
     Raises:
-        ResponseParserError: it is no time.
+        ResponseParserError: it is invalid.
     """
     for parse in (datetime.fromisoformat, parsedate_to_datetime) if isinstance(value, str) else ():
         try:
@@ -37,5 +37,5 @@ def time_of(value: Any) -> datetime:
     try:
         parsed: datetime = parse_timestamp(value)
     except (ValueError, RuntimeError) as error:
-        raise ResponseParserError(f"the server wrote a time that is none: {str(value)[:_SHOWN]!r}") from error
+        raise ResponseParserError(f"the server sent an invalid time: {str(value)[:_SHOWN]!r}") from error
     return parsed

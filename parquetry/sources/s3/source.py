@@ -28,7 +28,7 @@ from parquetry.threads import threads_of
 _CONNECTIONS = 32
 _ACCESS_THREADS = 16
 """objects with their tags or metadata requested concurrently"""
-_CLIENT = {
+CLIENT = {
     "connect_timeout": 10,
     "read_timeout": 60,
     "max_pool_connections": _CONNECTIONS,
@@ -217,7 +217,7 @@ class S3Source:
             )
             if not self._options.anonymous and (credentials := session.get_credentials()) is not None:
                 announce(credentials.secret_key, credentials.token)
-            return session.client("s3", endpoint_url=self._options.endpoint_url, config=Config(**_CLIENT, **signing))
+            return session.client("s3", endpoint_url=self._options.endpoint_url, config=Config(**CLIENT, **signing))
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"source {self._place.name}: {error}") from error
 
@@ -229,7 +229,7 @@ class S3Source:
             "requester_pays": options.requester_pays,
             "endpoint_url": options.endpoint_url,
             "client_kwargs": {"region_name": options.region},
-            "config_kwargs": dict(_CLIENT),
+            "config_kwargs": dict(CLIENT),
             "profile": options.profile,
             "key": options.access_key_id,
             "secret": options.secret_access_key,

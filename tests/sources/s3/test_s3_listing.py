@@ -135,9 +135,9 @@ LIES = {
     "the same page without end": (page(["docs/a"], token="again"), "again"),
     "half an answer": (Reply(page([f"docs/{n}" for n in range(99)]).body, missing=400), ""),
     "an answer that stops amid a tag": (Reply(page(["docs/a"]).body[:-9]), ""),
-    "a time that is none": (
+    "an invalid time": (
         Reply(page(["docs/a"]).body.replace("<LastModified>", "<LastModified>never ")),
-        "a time that is none: 'never ",
+        "an invalid time: 'never ",
     ),
     "a server error": (refusal(500, "InternalError"), "InternalError"),
     "too many requests": (refusal(503, "SlowDown"), "SlowDown"),

@@ -47,10 +47,10 @@ ANSWERS: dict[str, tuple[Reply, type[Exception], str]] = {
     "a server error": (refusal(500, "InternalError"), TransientError, "unavailable"),
     "a bad gateway": (Reply("<html>502</html>", 502), TransientError, "unavailable"),
     "half of the object": (replace(OBJECT, missing=5), TransientError, "unreachable"),
-    "a time that is none": (
+    "an invalid time": (
         replace(OBJECT, headers={"ETag": '"one"', "Last-Modified": "yesterday"}),
         TransientError,
-        "a time that is none: 'yesterday'",
+        "an invalid time: 'yesterday'",
     ),
     "no such object": (refusal(404, "NoSuchKey"), FileNotFoundError, "not in its bucket any more"),
     "not allowed": (refusal(403, "AccessDenied"), PermissionError, "may not read it"),
