@@ -20,15 +20,23 @@ _LARGE_BYTES = 512 * 1024
 _KEPT_BYTES = 1024 * 1024
 """bytes that may be free at the end of a heap"""
 _HEAPS = 2
+_keeps_little = False
 
 
 def keep_little() -> None:
     """Have this process return large blocks at once, and let its threads share heaps; for programs, not libraries."""
+    global _keeps_little
+    _keeps_little = True
     adjust = _function("mallopt")
     if adjust is not None:
         adjust(_MMAP_THRESHOLD, _LARGE_BYTES)
         adjust(_TRIM_THRESHOLD, _KEPT_BYTES)
         adjust(_ARENA_MAX, _HEAPS)
+
+
+def keeps_little() -> bool:
+    """True if this process is a program of ours rather than one that uses us as a library."""
+    return _keeps_little
 
 
 def give_back() -> None:

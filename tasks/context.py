@@ -72,6 +72,8 @@ class RunContext:
     """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
     known: KnownTables = field(init=False)
     """content of the tables that the search index knows"""
+    gave_memory_back: bool = False
+    """True for a run whose batches needed much memory"""
     _stored: Stored | None = None
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """vectors by id of the model"""
@@ -132,12 +134,12 @@ class RunContext:
         with self._lock:
             for vectors in self._vectors.values():
                 vectors.give_memory_back()
+            self._vectors.clear()
             if self._stored is not None:
                 self._stored.close()
-        from parquetry.storage import arrow_memory
-
-        arrow_memory.give_back()
-        freed_memory.give_back()
+                self._stored = None
+        self.gave_memory_back = True
+        give_freed_memory_back()
 
     def __enter__(self) -> Self:
         return self
@@ -151,3 +153,11 @@ class RunContext:
         with self._lock:
             if self._stored is not None:
                 self._stored.close()
+
+
+def give_freed_memory_back() -> None:
+    """Return the freed memory of all allocators to the system."""
+    from parquetry.storage import arrow_memory
+
+    arrow_memory.give_back()
+    freed_memory.give_back()

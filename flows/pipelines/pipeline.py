@@ -29,7 +29,7 @@ from parquetry.sources.registry import Scope, open_source
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.replaced_files import reread
-from parquetry.tasks.context import RunContext
+from parquetry.tasks.context import RunContext, give_freed_memory_back
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
 from parquetry.tasks.engine.base import Engine
@@ -177,6 +177,8 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         report, unrecorded = self._published(engine)
         # The plan, the rows and the extraction processes are gone, and their memory is free. Not a step of the engine:
         # a published run can no longer be cancelled.
+        if self.run.gave_memory_back:
+            give_freed_memory_back()
         with self.watch.step("index"):
             seconds, index_error = refresh_index(self.run, self.indexed)
         return replace(

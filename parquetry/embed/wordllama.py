@@ -155,10 +155,10 @@ class WordLlamaEmbedder:
             return self._widened
 
     def give_memory_back(self) -> None:
-        """Free the widened table and the tokens of pieces, 60 MB after many texts; the next batch makes them again."""
+        """Free table, tokens of pieces and tokenizer, 80 MB after many texts; the next batch makes them again."""
         with self._lock:
             self._widened = None
-        self._tokens.forget()
+        self._tokens.close()
 
 
 def chosen_dimension(settings: EmbeddingSettings) -> int:
@@ -183,15 +183,19 @@ class _Pieces:
     """Token ids of texts, cached by the pieces that texts consist of."""
 
     def __init__(self, file: Path) -> None:
-        from tokenizers import Tokenizer
-
         self.file = file
-        self._tokenizer: Tokenizer = Tokenizer.from_file(str(file))
-        # The normaliser marks spaces; the pieces carry their marks. A control token in a text is plain text.
-        self._tokenizer.normalizer = None
-        self._tokenizer.encode_special_tokens = True
+        self._tokenizer: Tokenizer | None = self._read()
         self._kept: dict[str, bytes] = {}
         self._kept_bytes = 0
+
+    def _read(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.file))
+        # The normaliser marks spaces; the pieces carry their marks. A control token in a text is plain text.
+        tokenizer.normalizer = None
+        tokenizer.encode_special_tokens = True
+        return tokenizer
 
     def of(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint16]]:
         """Return the tokens of each text in order; none for an empty one."""
@@ -208,9 +212,17 @@ class _Pieces:
         """Free the cache; calls in progress keep theirs."""
         self._kept, self._kept_bytes = {}, 0
 
+    def close(self) -> None:
+        """Free the tokenizer, too; the next use reads it again."""
+        self.forget()
+        self._tokenizer = None
+
     def _tokenise(self, pieces: list[str]) -> dict[str, bytes]:
         marked = [(piece if "\n" in piece else " " + piece).replace(" ", _SPACE) for piece in pieces]
-        encodings = self._tokenizer.encode_batch_fast(marked, add_special_tokens=False)
+        tokenizer = self._tokenizer
+        if tokenizer is None:
+            tokenizer = self._tokenizer = self._read()
+        encodings = tokenizer.encode_batch_fast(marked, add_special_tokens=False)
         found = {
             piece: np.array(encoding.ids, np.uint16).tobytes()
             for piece, encoding in zip(pieces, encodings, strict=True)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from parquetry.errors import MissingExtra, SettingsError
 from parquetry.known_secrets import announce
+from parquetry.net.service_descriptions import share_descriptions
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -48,6 +49,7 @@ def _s3() -> ObjectStoreOptions:
     from s3fs import S3FileSystem
 
     session = botocore.session.get_session()
+    share_descriptions(session)
     try:
         meta = session.create_client("s3").meta
         credentials = session.get_credentials()

@@ -52,8 +52,6 @@ _BUILDING = "building-"
 """prefix of the name of an unfinished file"""
 _CORRUPT = "Corrupt database file"
 """DuckDB's message for a block whose checksum does not match"""
-_LARGE_BYTES = 300_000_000
-"""bytes of chunk shards from which an index is not built in the smaller `BUILD_MEMORY`, which slows down sorting"""
 _TRIES = 100
 """attempts to open a file that other processes are replacing"""
 _PAUSE = 0.02
@@ -186,12 +184,14 @@ class IndexFolder:
         def made(connection: Connection) -> bool:
             return build(connection, snapshot, language, self.division)
 
-        if chunk_bytes(snapshot) <= _LARGE_BYTES:
+        size = chunk_bytes(snapshot)
+        *smaller, largest = [memory for most, memory in BUILD_MEMORY if size <= most]
+        for memory in smaller:
             with suppress(duckdb.OutOfMemoryException):
                 delete(building)
-                return written(building, made, BUILD_MEMORY[0])
+                return written(building, made, memory)
         delete(building)
-        return written(building, made, BUILD_MEMORY[-1])
+        return written(building, made, largest)
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from parquetry.errors import ServiceRefused
+from parquetry.freed_memory import keeps_little
 from parquetry.llm.spending import Ledger, Purpose
 from parquetry.model import ChunkSize
 from parquetry.planning.costs import Cost, with_rest
@@ -170,7 +171,12 @@ class DocumentRun(RunContext):
             return self._describer
 
     def give_memory_back(self) -> None:
+        from parquetry.tasks.engine.fork_server import end_fork_server
+
         self._close_pools()
+        if keeps_little():
+            # Another program may have processes of its own from that server.
+            end_fork_server()
         super().give_memory_back()
 
     def _close_pools(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import context, spawn, util
 from typing import Any
+from weakref import WeakSet
 
 from parquetry.known_secrets import names_secret
 from parquetry.process_folder import process_folder
@@ -33,6 +34,8 @@ processors"""
 _LONGEST_FOLDER = 57
 """maximum bytes of the temporary folder: 46 more make the path of a socket, of at most 103 (macOS) or 107"""
 _lock = threading.Lock()
+_pools: WeakSet[object] = WeakSet()
+"""pools whose processes are forked from the server"""
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
 
 
@@ -133,6 +136,30 @@ def start_fork_server() -> None:
             forkserver.ensure_running()
         finally:
             util.spawnv_passfds = inherits
+
+
+def keep_fork_server(pool: object) -> None:
+    """Have the server stay until a pool of its processes is closed."""
+    with _lock:
+        _pools.add(pool)
+
+
+def release_fork_server(pool: object) -> None:
+    """Tell that a pool is closed."""
+    with _lock:
+        _pools.discard(pool)
+
+
+def end_fork_server() -> None:
+    """End the server, which takes 20 MB and more, unless a pool needs it; the next use starts it again."""
+    if not _FORKS:
+        return
+    from multiprocessing import forkserver
+
+    with _lock:
+        if not _pools:
+            # There is no public way.
+            forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 def _choose_socket_folder() -> None:

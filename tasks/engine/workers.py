@@ -29,7 +29,13 @@ from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.process_folder import process_folder
-from parquetry.tasks.engine.fork_server import READING, clear_environment, reading_context
+from parquetry.tasks.engine.fork_server import (
+    READING,
+    clear_environment,
+    keep_fork_server,
+    reading_context,
+    release_fork_server,
+)
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
@@ -87,6 +93,7 @@ class WorkerPool:
         handle, turns = tempfile.mkstemp(prefix="ocr-", dir=process_folder())
         os.close(handle)
         self._turns = Path(turns)
+        keep_fork_server(self)
         self._pool = ProcessPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
@@ -137,6 +144,7 @@ class WorkerPool:
         """Kill all processes immediately."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
+        release_fork_server(self)
         self._turns.unlink(missing_ok=True)
 
 

@@ -182,7 +182,9 @@ def test_damaged_weights_say_what_to_reinstall(tmp_path: Path) -> None:
         wordllama._token_vectors(file)
 
 
-def test_embedder_that_gave_its_memory_back_embeds_as_before():
+def test_embedder_that_gave_its_memory_back_embeds_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, as_written = [], wordllama._Pieces._read
+    monkeypatch.setattr(wordllama._Pieces, "_read", lambda pieces: read.append(1) or as_written(pieces))
     embedder = WordLlamaEmbedder(EmbeddingSettings())
     many = [f"{text} {number}" for text in TEXTS for number in range(10)]
     tracemalloc.start()
@@ -194,4 +196,7 @@ def test_embedder_that_gave_its_memory_back_embeds_as_before():
     finally:
         tracemalloc.stop()
     assert held - left > 30_000_000
-    assert np.array_equal(embedder.embed(many).vectors, before)
+    assert (embedder._tokens._tokenizer, len(read)) == (None, 1)
+    for _ in range(2):
+        assert np.array_equal(embedder.embed(many).vectors, before)
+    assert len(read) == 2

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from parquetry.net.service_descriptions import share_descriptions
 from parquetry.sources.s3.answers import parse_quickly
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
 
@@ -50,6 +51,7 @@ class ObjectReader:
         from s3fs import S3FileSystem
 
         session = AioSession(profile=self._options.get("profile"))
+        share_descriptions(session)
         parse_quickly(session)
         config = {
             **self._options.get("config_kwargs", {}),

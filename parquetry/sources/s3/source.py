@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from parquetry.errors import SettingsError, TransientError
 from parquetry.known_secrets import announce
 from parquetry.model import Item, Unlisted
+from parquetry.net.service_descriptions import share_descriptions
 from parquetry.settings.base import Section
 from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
@@ -206,6 +207,7 @@ class S3Source:
         signing = {"signature_version": UNSIGNED} if self._options.anonymous else {}
         try:
             core = get_session()
+            share_descriptions(core)
             parse_quickly(core)
             session = Session(
                 aws_access_key_id=self._options.access_key_id,

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from parquetry.errors import StorageError
+from parquetry.flows.pipelines import documents, pipeline
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.serving.cli.progress import Observer
 from parquetry.storage.index import folder
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Lake
+from parquetry.tasks import context
 from parquetry.tasks.engine.base import DirectEngine
 
 
@@ -49,6 +51,22 @@ def test_the_index_is_opened_once_to_find_a_source_and_to_plan_it(workshop, monk
     monkeypatch.setattr(folder, "open_file", noted)
     assert run_refresh(request, DirectEngine(), Observer()).documents.unchanged == 1
     assert opened == [1]
+
+
+@pytest.mark.parametrize("many", [2, 5000], ids=["much was read", "little was read"])
+def test_run_that_read_much_gives_memory_back_before_it_publishes_and_before_it_indexes(workshop, monkeypatch, many):
+    monkeypatch.setattr(documents, "_MANY_ROWS", many)
+    happened = []
+    for module, name in ((context, "give_freed_memory_back"), (pipeline, "give_freed_memory_back")):
+        monkeypatch.setattr(module, name, lambda: happened.append("memory"))
+    publishing, indexing = documents.publish, pipeline.refresh_index
+    monkeypatch.setattr(documents, "publish", lambda *told: happened.append("publish") or publishing(*told))
+    monkeypatch.setattr(pipeline, "refresh_index", lambda *told: happened.append("index") or indexing(*told))
+    workshop.write("a.md", "The oak table has four legs.")
+    workshop.write("b.md", "The elm table has three.")
+    workshop.refresh()
+    steps = ["memory", "publish", "memory", "index"]
+    assert happened == (steps if many == 2 else ["publish", "index"])
 
 
 @pytest.mark.parametrize("harm", [Path.unlink, lambda file: file.write_bytes(b"no database")], ids=["gone", "damaged"])

@@ -111,6 +111,51 @@ def test_what_is_needed_is_kept_unless_its_name_is_that_of_a_secret():
     assert needed(told) == {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "2"}
 
 
+ENDING = """
+import os
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.fork_server import end_fork_server
+from parquetry.tasks.engine.workers import WorkerPool
+
+def pool():
+    return WorkerPool(ExtractionSettings(workers=1), ChunkingSettings(), None)
+
+def ask(pool, function, *arguments):
+    return pool.result(pool._schedule(function, *arguments))
+
+if __name__ == "__main__":
+    first, second = pool(), pool()
+    server = ask(first, os.getppid)
+    first.close()
+    end_fork_server()
+    print(ask(second, os.getppid) == server)
+    second.close()
+    print(os.path.exists(f"/proc/{server}"))
+    end_fork_server()
+    end_fork_server()
+    print(os.path.exists(f"/proc/{server}"))
+    third = pool()
+    print(ask(third, os.getppid) not in (server, os.getpid()), ask(third, os.getenv, "OPENAI_API_KEY"))
+    third.close()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc")
+def test_server_stays_while_a_pool_needs_it_and_can_be_started_again(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(ENDING)
+    environment = {
+        **os.environ,
+        "OPENAI_API_KEY": "sk-planted-1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(file)], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.split() == ["True", "True", "False", "True", "None"]
+
+
 def test_long_path_of_the_temporary_folder_stops_nothing(tmp_path):
     """A socket's path is limited to about a hundred bytes."""
     folder = tmp_path / ("long" * 20)
