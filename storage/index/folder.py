@@ -52,6 +52,8 @@ _BUILDING = "building-"
 """prefix of the name of an unfinished file"""
 _CORRUPT = "Corrupt database file"
 """DuckDB's message for a block whose checksum does not match"""
+_LARGE_BYTES = 300_000_000
+"""bytes of chunk shards from which an index is not built in the smaller `BUILD_MEMORY`, which slows down sorting"""
 _TRIES = 100
 """attempts to open a file that other processes are replacing"""
 _PAUSE = 0.02
@@ -184,14 +186,12 @@ class IndexFolder:
         def made(connection: Connection) -> bool:
             return build(connection, snapshot, language, self.division)
 
-        size = chunk_bytes(snapshot)
-        *smaller, largest = [memory for most, memory in BUILD_MEMORY if size <= most]
-        for memory in smaller:
+        if chunk_bytes(snapshot) <= _LARGE_BYTES:
             with suppress(duckdb.OutOfMemoryException):
                 delete(building)
-                return written(building, made, memory)
+                return written(building, made, BUILD_MEMORY[0])
         delete(building)
-        return written(building, made, largest)
+        return written(building, made, BUILD_MEMORY[-1])
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""

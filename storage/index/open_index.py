@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,11 +22,9 @@ from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
 
-WRITING_MEMORY = "1GB"
-"""memory that DuckDB uses to write an index before it spills to disk; updates do not reach it"""
-BUILD_MEMORY = ((110_000_000, "64MB"), (300_000_000, "128MB"), (sys.maxsize, WRITING_MEMORY))
-"""memory to build an index, by the bytes of chunk shards to which it is tried first: with less than they need, sorting
-takes longer, and with far less DuckDB gives up"""
+BUILD_MEMORY = ("128MB", "1GB")
+"""memory that DuckDB uses to build an index before it spills to disk; the second if the first does not suffice, and for
+updates, which do not reach it"""
 
 
 @dataclass
@@ -113,7 +110,7 @@ def update(connection: Connection, snapshot: Snapshot, division: Division | None
     return moved
 
 
-def written(path: Path, write: Callable[[Connection], bool], memory: str = WRITING_MEMORY) -> list[str]:
+def written(path: Path, write: Callable[[Connection], bool], memory: str = BUILD_MEMORY[-1]) -> list[str]:
     """Write to an index file that nobody else has open, and return the names of the segments that it needs then.
 
     Args:
@@ -133,7 +130,7 @@ def _rewrite(path: Path) -> None:
     """Write an index file again without the space of rows that left it: a file gives back only what is at its end."""
     fresh = path.with_name(f"{path.stem}-again.duckdb")
     with open_duckdb() as connection, reading():
-        connection.execute(f"SET memory_limit = '{WRITING_MEMORY}'")
+        connection.execute(f"SET memory_limit = '{BUILD_MEMORY[-1]}'")
         connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
         connection.execute(f"ATTACH {sql_string(str(path))} AS worn (READ_ONLY)")
         connection.execute("USE worn")
@@ -196,7 +193,7 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
     return OpenIndex(connection, snapshot.version, None)
 
 
-def attach(path: Path, *, read_only: bool, memory: str = WRITING_MEMORY) -> Connection:
+def attach(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> Connection:
     """Open a connection with an index file as current database, and its segments beside it.
 
     Args:
@@ -221,7 +218,7 @@ def attach(path: Path, *, read_only: bool, memory: str = WRITING_MEMORY) -> Conn
 
 
 @contextmanager
-def attached(path: Path, *, read_only: bool, memory: str = WRITING_MEMORY) -> Iterator[Connection]:
+def attached(path: Path, *, read_only: bool, memory: str = BUILD_MEMORY[-1]) -> Iterator[Connection]:
     """Like `attach`, but closed at the end of the block."""
     connection = attach(path, read_only=read_only, memory=memory)
     try:
