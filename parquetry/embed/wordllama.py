@@ -49,7 +49,7 @@ _WORD_BOUNDARY = re.compile(r"(?<=[^ ]) ")
 _BLOCK_TEXTS = 64
 _BLOCK_TOKENS = 512
 """rows gathered at a time: half a megabyte, which fits the processor's cache"""
-_KEPT_BYTES = 32 * 1024 * 1024
+_KEPT_BYTES = 16 * 1024 * 1024
 _PIECE_OVERHEAD = 200
 """approximate bytes of a dictionary entry with a short key and value"""
 
