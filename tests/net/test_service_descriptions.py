@@ -1,4 +1,4 @@
-"""The description of S3 is read once by a process, whoever asks."""
+"""Clients of AWS in one process share the descriptions of its services."""
 
 import json
 

@@ -13,10 +13,12 @@ from parquetry.planning.rows import new_stamp
 from parquetry.sources.registry import open_source, scopes_of
 from parquetry.storage.lake.current import CurrentRows, current_rows
 from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents import run as document_run
 from parquetry.tasks.documents.batch import document_batches, failed_batch, process_batch
 from parquetry.tasks.documents.models import Model, fingerprints_of
 from parquetry.tasks.documents.plan import check_refresh_budget, plan_refresh
 from parquetry.tasks.documents.run import DocumentRun
+from parquetry.tasks.engine import fork_server
 from parquetry.tasks.engine.base import ATTEMPTS, Cancelled, DirectEngine
 from tests.tasks.documents.scripted import ScriptedEmbedder
 
@@ -268,6 +270,18 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
             check_refresh_budget(planned, budget)
     else:
         check_refresh_budget(planned, budget)
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["command", "library"])
+def test_command_ends_the_server_of_its_extraction_processes_and_a_library_does_not(bench, monkeypatch, is_ours):
+    """A program that uses the library may have processes of its own from that server."""
+    ended = []
+    monkeypatch.setattr(document_run, "keeps_little", lambda: is_ours)
+    monkeypatch.setattr(fork_server, "end_fork_server", lambda: ended.append(1))
+    bench.write("a.md", "First.")
+    run, _ = bench.start()
+    run.give_memory_back()
+    assert len(ended) == is_ours
 
 
 def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(bench):
