@@ -74,14 +74,15 @@ def add_markdown(builder: TextBuilder, text: str) -> str | None:
     """
     text = normalise(text).strip("\n")
     builder.leave_tables_uncounted()
-    start = builder.text(text)
-    if start is None:
+    begin = builder.text(text)
+    if begin is None:
         return None
     # The builder strips leading spaces of the first line, which may mark it as code.
-    start -= len(text) - len(text.lstrip())
+    start = begin - (len(text) - len(text.lstrip()))
     first: str | None = None
     for heading in headings_of(text):
-        builder.mark_heading(start + heading.start, heading.level, heading.title)
+        # A heading may begin with spaces that are none to Markdown, such as one that does not break.
+        builder.mark_heading(max(begin, start + heading.start), heading.level, heading.title)
         if heading.level == 1 and first is None:
             first = heading.title
     return first

@@ -53,6 +53,14 @@ def test_code_at_the_very_start_is_no_heading_and_shifts_none() -> None:
     assert extraction.text[extraction.headings[0].start :] == "# Real"
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2003\u00a0"], ids=["non-breaking", "ideographic", "two"])
+def test_heading_after_a_space_that_is_none_to_markdown_begins_with_the_text(space: str) -> None:
+    extraction = read(f"{space}Leave\n===\n\nThirty days.\n\n# Notice\n\nA month.\n")
+    assert outline(extraction) == [(1, "Leave"), (1, "Notice")]
+    starts = [extraction.text[heading.start :].split("\n")[0] for heading in extraction.headings]
+    assert (starts, extraction.headings[0].start) == (["Leave", "# Notice"], 0)
+
+
 def test_yaml_front_matter_becomes_title_and_metadata() -> None:
     extraction = read(
         "---\ntitle: Pump manual\ntags: [pumps, safety]\ndate: 2024-05-01\n"
