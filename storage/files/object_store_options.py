@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from parquetry.errors import MissingExtra, SettingsError
 from parquetry.known_secrets import announce
-from parquetry.net.service_descriptions import share_descriptions
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -49,7 +48,6 @@ def _s3() -> ObjectStoreOptions:
     from s3fs import S3FileSystem
 
     session = botocore.session.get_session()
-    share_descriptions(session)
     try:
         meta = session.create_client("s3").meta
         credentials = session.get_credentials()

@@ -10,11 +10,6 @@ _SHOWN = 40
 """characters of an invalid time that an error shows"""
 
 
-def parse_quickly(session: Any) -> None:
-    """Have the clients of a session of botocore or aiobotocore parse times with `time_of`."""
-    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=time_of)
-
-
 def time_of(value: Any) -> datetime:
     """Parse a time as S3 writes it: ISO 8601 in listings, RFC 1123 in headers.
 

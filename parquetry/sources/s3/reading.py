@@ -9,9 +9,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from parquetry.net.service_descriptions import share_descriptions
-from parquetry.sources.s3.answers import parse_quickly
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
+from parquetry.sources.s3.sessions import adapt
 
 PART = 8 * 2**20
 """bytes per range"""
@@ -51,8 +50,7 @@ class ObjectReader:
         from s3fs import S3FileSystem
 
         session = AioSession(profile=self._options.get("profile"))
-        share_descriptions(session)
-        parse_quickly(session)
+        adapt(session)
         config = {
             **self._options.get("config_kwargs", {}),
             # The same for each request, instead of put together for each.

@@ -15,15 +15,14 @@ from pydantic import Field, model_validator
 from parquetry.errors import SettingsError, TransientError
 from parquetry.known_secrets import announce
 from parquetry.model import Item, Unlisted
-from parquetry.net.service_descriptions import share_descriptions
 from parquetry.settings.base import Section
 from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.s3.access import AccessReader, Permissions
-from parquetry.sources.s3.answers import parse_quickly
 from parquetry.sources.s3.errors import library_errors, listing_error, reading_error
 from parquetry.sources.s3.listing import Lister, Object
 from parquetry.sources.s3.reading import ObjectReader
+from parquetry.sources.s3.sessions import adapt
 from parquetry.threads import threads_of
 
 _CONNECTIONS = 32
@@ -207,8 +206,7 @@ class S3Source:
         signing = {"signature_version": UNSIGNED} if self._options.anonymous else {}
         try:
             core = get_session()
-            share_descriptions(core)
-            parse_quickly(core)
+            adapt(core)
             session = Session(
                 aws_access_key_id=self._options.access_key_id,
                 aws_secret_access_key=self._options.secret_access_key,

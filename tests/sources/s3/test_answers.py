@@ -2,10 +2,9 @@
 
 import pytest
 from botocore.parsers import ResponseParserError
-from botocore.session import get_session
 from botocore.utils import parse_timestamp
 
-from parquetry.sources.s3.answers import parse_quickly, time_of
+from parquetry.sources.s3.answers import time_of
 
 
 @pytest.mark.parametrize(
@@ -33,10 +32,3 @@ def test_what_is_no_time_is_an_error_in_a_short_line(written):
     with pytest.raises(ResponseParserError, match="an invalid time: ") as raised:
         time_of(written)
     assert len(str(raised.value)) < 100
-
-
-def test_clients_of_a_session_parse_that_way():
-    session = get_session()
-    parse_quickly(session)
-    parser = session.get_component("response_parser_factory").create_parser("rest-xml")
-    assert parser._timestamp_parser is time_of

@@ -1,17 +1,18 @@
-"""Clients of AWS in one process share the descriptions of its services."""
+"""Clients of S3 share the descriptions of AWS's services, and parse times at once."""
 
 import json
 
 from aiobotocore.session import AioSession
 from botocore.session import get_session
 
-from parquetry.net.service_descriptions import share_descriptions
 from parquetry.sources.base import Place
+from parquetry.sources.s3.answers import time_of
+from parquetry.sources.s3.sessions import adapt
 from parquetry.sources.s3.source import open_s3
 
 
 def loader_of(session):
-    share_descriptions(session)
+    adapt(session)
     return session.get_component("data_loader")
 
 
@@ -35,3 +36,10 @@ def test_a_source_lists_and_reads_with_them():
     shared = loader_of(get_session())
     assert source._client._loader is shared
     assert source._reader._files.session.get_component("data_loader") is shared
+
+
+def test_clients_of_a_session_parse_times_quickly():
+    session = get_session()
+    adapt(session)
+    parser = session.get_component("response_parser_factory").create_parser("rest-xml")
+    assert parser._timestamp_parser is time_of
