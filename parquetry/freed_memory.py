@@ -20,13 +20,13 @@ _LARGE_BYTES = 512 * 1024
 _KEPT_BYTES = 1024 * 1024
 """bytes that may be free at the end of a heap"""
 _HEAPS = 2
-_keeps_little = False
+_owns_process = False
 
 
 def keep_little() -> None:
     """Have this process return large blocks at once, and let its threads share heaps; for programs, not libraries."""
-    global _keeps_little
-    _keeps_little = True
+    global _owns_process
+    _owns_process = True
     adjust = _function("mallopt")
     if adjust is not None:
         adjust(_MMAP_THRESHOLD, _LARGE_BYTES)
@@ -34,9 +34,9 @@ def keep_little() -> None:
         adjust(_ARENA_MAX, _HEAPS)
 
 
-def keeps_little() -> bool:
-    """True if this process is a program of ours rather than one that uses us as a library."""
-    return _keeps_little
+def owns_process() -> bool:
+    """True if this process runs one of our programs; False if another program uses the library."""
+    return _owns_process
 
 
 def give_back() -> None:

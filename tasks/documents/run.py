@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from parquetry.errors import ServiceRefused
-from parquetry.freed_memory import keeps_little
+from parquetry.freed_memory import owns_process
 from parquetry.llm.spending import Ledger, Purpose
 from parquetry.model import ChunkSize
 from parquetry.planning.costs import Cost, with_rest
@@ -174,7 +174,7 @@ class DocumentRun(RunContext):
         from parquetry.tasks.engine.fork_server import end_fork_server
 
         self._close_pools()
-        if keeps_little():
+        if owns_process():
             # Another program may have processes of its own from that server.
             end_fork_server()
         super().give_memory_back()

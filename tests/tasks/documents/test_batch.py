@@ -276,7 +276,7 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
 def test_command_ends_the_server_of_its_extraction_processes_and_a_library_does_not(bench, monkeypatch, is_ours):
     """A program that uses the library may have processes of its own from that server."""
     ended = []
-    monkeypatch.setattr(document_run, "keeps_little", lambda: is_ours)
+    monkeypatch.setattr(document_run, "owns_process", lambda: is_ours)
     monkeypatch.setattr(fork_server, "end_fork_server", lambda: ended.append(1))
     bench.write("a.md", "First.")
     run, _ = bench.start()
@@ -292,6 +292,7 @@ def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(b
     assert workers() - before
     run.give_memory_back()
     assert not workers() - before
+    assert (run._vectors, run._stored) == ({}, None)
     assert [row.status for row in first.rows] == ["indexed"]
     publish(run, first)
     again = process_batch(batch, run)
