@@ -47,7 +47,7 @@ READERS: dict[str, ReaderFacts] = {
     "epub:EpubExtractor": ReaderFacts("epub", 5, (kinds.EPUB,), _UNPACKS),
     "mail.reader:MailExtractor": ReaderFacts("mail", 8, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
     "html.reader:WebExtractor": ReaderFacts("web", 7, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
-    "markdown:MarkdownExtractor": ReaderFacts("markdown", 3, (kinds.MARKDOWN,)),
+    "markdown:MarkdownExtractor": ReaderFacts("markdown", 4, (kinds.MARKDOWN,)),
     "rst:RstExtractor": ReaderFacts("rst", 3, (kinds.RST,)),
     "latex.reader:LatexExtractor": ReaderFacts("latex", 3, (kinds.LATEX,)),
     "light_markup:LightMarkupExtractor": ReaderFacts("light-markup", 3, (kinds.ORG, kinds.ASCIIDOC)),
@@ -55,7 +55,7 @@ READERS: dict[str, ReaderFacts] = {
     "subtitles:SubtitleExtractor": ReaderFacts("subtitles", 2, (kinds.SRT, kinds.VTT)),
     "delimited:DelimitedExtractor": ReaderFacts("delimited", 4, (kinds.CSV, kinds.TSV)),
     "records:RecordsExtractor": ReaderFacts("records", 3, (kinds.JSON, kinds.JSON_LINES)),
-    "notebook:NotebookExtractor": ReaderFacts("notebook", 3, (kinds.NOTEBOOK,)),
+    "notebook:NotebookExtractor": ReaderFacts("notebook", 4, (kinds.NOTEBOOK,)),
     "markup:MarkupExtractor": ReaderFacts("markup", 7, (kinds.XML,), ("main_content_only",)),
     "source_code:SourceCodeExtractor": ReaderFacts(
         "source-code",

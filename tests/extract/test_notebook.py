@@ -47,6 +47,12 @@ def test_prose_code_and_what_it_printed_are_read_in_order() -> None:
     assert extraction.metadata == {"language": "julia", "author": "Jo"}
 
 
+def test_heading_of_a_cell_that_begins_with_a_space_that_is_none_to_markdown_begins_with_its_text() -> None:
+    cells = [{"cell_type": "raw", "source": "words"}, {"cell_type": "markdown", "source": "\u00a0Leave\n===\n\ntext"}]
+    extraction = read({"nbformat": 4, "cells": cells})
+    assert [extraction.text[heading.start :].split("\n")[0] for heading in extraction.headings] == ["Leave"]
+
+
 def test_a_notebook_of_format_3_is_read() -> None:
     cells = [
         {"cell_type": "heading", "level": 2, "source": ["Old"]},
