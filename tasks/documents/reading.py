@@ -18,7 +18,6 @@ from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
 from parquetry.extract.media_types import DESCRIBED_PICTURES, by_filename, with_extension
 from parquetry.llm.client import Completion
-from parquetry.masking import masked
 from parquetry.model import ChunkSize, DocumentRow, Extraction, Item, Note, RawDocument
 from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change
@@ -107,9 +106,7 @@ def _count_seconds(document: ReadDocument, run: DocumentRun) -> None:
     if document.seconds:
         stage = max(document.seconds, key=lambda name: document.seconds[name])
         change, seconds = document.change, sum(document.seconds.values())
-        run.slowest.add(
-            SlowItem(change.namespace, change.source, change.document_id, masked(document.uri), stage, seconds)
-        )
+        run.slowest.add(SlowItem(change.namespace, change.source, change.document_id, document.uri, stage, seconds))
 
 
 def _start(documents: Sequence[ReadDocument], run: DocumentRun) -> None:

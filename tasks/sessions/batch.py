@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from parquetry.errors import Verdict, classify
-from parquetry.masking import masked
 from parquetry.planning.outage import Lost, lost_to
 from parquetry.planning.slowest import SlowItem
 from parquetry.sessions.distill.learn import distill
@@ -125,7 +124,7 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
     finally:
         file, ref = found.file, found.ref
         seconds = perf_counter() - started
-        run.slowest.add(SlowItem(file.namespace, file.source, ref.session_id, masked(ref.uri), "distill", seconds))
+        run.slowest.add(SlowItem(file.namespace, file.source, ref.session_id, ref.uri, "distill", seconds))
     run.answered()
     return learned
 

@@ -23,6 +23,14 @@ def test_document_that_is_tried_again_counts_once_with_its_longest_time():
     assert [(each.document_id, each.seconds) for each in slowest.all] == [("a", 6), ("b", 4)]
 
 
+def test_address_is_kept_without_its_secrets():
+    slowest = SlowestItems()
+    slowest.add(SlowItem("default", "docs", "a", "https://ada:hunter2hunter2@shop.test/a", "fetch", 1))
+    (kept,) = slowest.all
+    assert "hunter2" not in kept.uri
+    assert kept.uri.endswith("@shop.test/a")
+
+
 def test_column_has_ids_and_no_addresses():
     (told,) = json.loads(slowest_column([item("a", 1.23456)]))
     assert told == {"namespace": "default", "source": "docs", "document_id": "a", "stage": "extract", "seconds": 1.235}
