@@ -12,6 +12,7 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import cache
+from typing import Protocol, runtime_checkable
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """parameters of mallopt(3)"""
@@ -21,6 +22,15 @@ _KEPT_BYTES = 1024 * 1024
 """bytes that may be free at the end of a heap"""
 _HEAPS = 2
 _owns_process = False
+
+
+@runtime_checkable
+class Relievable(Protocol):
+    """Embedder or source that holds more memory than its next use needs."""
+
+    def give_memory_back(self) -> None:
+        """Free what is read, computed or started again when it is needed, such as after the last of many documents."""
+        ...
 
 
 def keep_little() -> None:

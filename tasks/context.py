@@ -138,6 +138,7 @@ class RunContext:
             if self._stored is not None:
                 self._stored.close()
                 self._stored = None
+        self.fetching.give_memory_back()
         self.gave_memory_back = True
         give_freed_memory_back()
 

@@ -134,15 +134,6 @@ class Limitable(Protocol):
 
 
 @runtime_checkable
-class Relievable(Protocol):
-    """Embedder that holds more memory than its next text needs."""
-
-    def give_memory_back(self) -> None:
-        """Free what is read or computed again when it is needed, such as after the last of many texts."""
-        ...
-
-
-@runtime_checkable
 class Batchable(Protocol):
     """Embedder of a service with a batch API."""
 

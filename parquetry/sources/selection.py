@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pathspec
 
+from parquetry.freed_memory import Relievable
 from parquetry.model import Item, Unlisted
 from parquetry.sources.base import Source
 from parquetry.sources.names import typed
@@ -68,6 +69,8 @@ class SelectedSource:
     def __init__(self, source: Source, selection: Selection) -> None:
         self._source, self._selection = source, selection
         self.fetch = source.fetch
+        if isinstance(source, Relievable):
+            self.give_memory_back = source.give_memory_back
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         """List as `Source.scan` describes."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from parquetry.freed_memory import Relievable
 from parquetry.model import Item
 from parquetry.net.rate_limiter import RATE_LIMITER, host_of
 from parquetry.sources.base import Source
@@ -118,11 +119,18 @@ class Fetching:
         """Release the memory of a document that is extracted or abandoned."""
         self._ahead.give(size)
 
+    def give_memory_back(self) -> None:
+        """Have the sources free what only reading documents needs."""
+        for place in self._places.values():
+            if isinstance(place.source, Relievable):
+                place.source.give_memory_back()
+
     def close(self) -> None:
         """Cancel fetches that have not begun."""
         with self._lock:
             for threads in self._threads.values():
                 threads.shutdown(wait=False, cancel_futures=True)
+        self.give_memory_back()
 
 
 class _Ahead:

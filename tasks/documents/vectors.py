@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquetry.embed.base import Accountable, Embedder, Relievable, Vectors
+from parquetry.embed.base import Accountable, Embedder, Vectors
 from parquetry.errors import BudgetReached, StorageError, TransientError
+from parquetry.freed_memory import Relievable
 from parquetry.llm.spending import Ledger
 from parquetry.storage.lake.stored import Stored, StoredVector
 

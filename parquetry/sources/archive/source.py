@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from parquetry import ids
 from parquetry.errors import BrokenDocument, DocumentError, TransientError
+from parquetry.freed_memory import Relievable
 from parquetry.model import Item, Unlisted
 from parquetry.sources.archive.members import MAX_HELD_BYTES, Member
 from parquetry.sources.base import Hashing, Remembering, Source
@@ -115,6 +116,17 @@ class ArchivedSource:
             # It was listed as a document because it could not be opened; opening it again gives the reason.
             self._archive(item.path)
         raise TransientError("changed-while-read", f"{item.path} can be opened now; the next refresh lists its members")
+
+    def give_memory_back(self) -> None:
+        """Close the archives, some of which are held in memory; the next read of a member opens its archive again."""
+        if isinstance(self._source, Relievable):
+            self._source.give_memory_back()
+        # Nobody waits for a member that is being read.
+        if self._lock.acquire(blocking=False):
+            try:
+                _close(self._open)
+            finally:
+                self._lock.release()
 
     def _hash(self, path: str) -> str:
         *outer, name = chain(path)

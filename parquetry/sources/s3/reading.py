@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
+from parquetry.sources.s3.process import Bucket, ObjectProcess, object_process
 from parquetry.sources.s3.sessions import adapt
+
+SMALL_BYTES = 256 * 1024
+"""largest object that another process reads: beyond that, handing it over takes as long as its request"""
+READS_ALONE = 1000
+"""reads of small objects before a process is started for them, which takes as long as some hundred"""
 
 PART = 8 * 2**20
 """bytes per range"""
@@ -39,10 +46,15 @@ class ObjectReader:
     Args:
         bucket: name of the bucket.
         options: options of `s3fs.S3FileSystem`.
+        reads_alone: reads of small objects before a process is started for them.
     """
 
-    def __init__(self, bucket: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, bucket: str, options: Mapping[str, Any], reads_alone: int = READS_ALONE) -> None:
         self._bucket, self._options = bucket, options
+        self._place = Bucket(bucket, options)
+        self._reads_alone = reads_alone
+        self._until_process = count(reads_alone, -1)
+        self._process: ObjectProcess | None = None
 
     @cached_property
     def _files(self) -> Any:
@@ -76,13 +88,31 @@ class ObjectReader:
             SettingsError: the credentials are no longer valid.
             TransientError: it could not be read this time.
         """
-        from fsspec.asyn import sync
+        from fsspec.asyn import get_loop, sync
 
+        process = self._process
+        if size <= SMALL_BYTES:
+            if next(self._until_process) == 0:
+                process = self._process = object_process(self)
+            found = None if process is None else process.read(self._place, key, size)
+            if found is not None:
+                return found
+        read: Read = sync(get_loop(), self.request, key, size)
+        return read
+
+    async def request(self, key: str, size: int) -> Read:
+        """Read as `read`, in this process and the event loop of fsspec."""
         try:
-            read: Read = sync(self._files.loop, self._read, key, size)
+            return await self._read(key, size)
         except library_errors() as error:
             raise reading_error(error, f"s3://{self._bucket}/{key}") from error
-        return read
+
+    def give_memory_back(self) -> None:
+        """Let go of the other process, which ends if no other reader has it; the next reads are counted anew."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.leave(self)
+            self._until_process = count(self._reads_alone, -1)
 
     async def _read(self, key: str, size: int) -> Read:
         if size > 2 * PART:

@@ -120,6 +120,10 @@ class S3Source:
         )
         return changed, read.content
 
+    def give_memory_back(self) -> None:
+        """End the process that reads small objects, if there is one."""
+        self._reader.give_memory_back()
+
     def _pages(self, prefix: str) -> Iterator[Sequence[Object]]:
         alone = self._single()
         if alone is not None:

@@ -8,6 +8,7 @@ import os
 import struct
 import tarfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,7 +17,10 @@ from parquetry.errors import DocumentError
 from parquetry.model import Access, Item
 from parquetry.sources.archive import members as limits
 from parquetry.sources.archive.decompress import pieces
+from parquetry.sources.archive.source import ArchivedSource
 from parquetry.sources.base import Hashing
+from parquetry.sources.selection import SelectedSource, Selection
+from tests.shelf_source import ShelfSource
 from tests.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped, zstd
 
 # --- members
@@ -93,6 +97,40 @@ def test_many_archives_are_not_all_kept_open(tmp_path):
     items = list(source.scan(""))
     assert [source.fetch(item)[1] for item in items] == [str(number).encode() for number in range(30)]
     assert len(source._open) <= 8
+
+
+def test_archives_are_closed_to_give_memory_back_and_opened_again_when_asked():
+    source = remote({"a.tar.gz": KINDS["a.tar.gz"](TEXTS), "b.zip": zipped(TEXTS)})
+    items = list(source.scan(""))
+    held = list(source._open.values())
+    assert len(held) == 2
+    source.give_memory_back()
+    assert not source._open
+    assert sorted(source.fetch(item)[1] for item in items) == sorted([*TEXTS.values()] * 2)
+    assert not set(source._open.values()) & set(held)
+
+
+def test_nobody_waits_for_an_archive_to_give_memory_back(tmp_path):
+    (tmp_path / "a.zip").write_bytes(zipped(TEXTS))
+    source = local(tmp_path)
+    list(source.scan(""))
+    with source._lock, ThreadPoolExecutor(1) as other:
+        other.submit(source.give_memory_back).result(60)
+    assert len(source._open) == 1
+
+
+def test_what_is_below_the_globs_and_the_archives_gives_memory_back():
+    class Holding(ShelfSource):
+        held = 1
+
+        def give_memory_back(self):
+            self.held = 0
+
+    below = Holding(a__md="text")
+    ArchivedSource(SelectedSource(below, Selection()), Selection()).give_memory_back()
+    assert not below.held
+    # Those that hold nothing have nothing to do.
+    ArchivedSource(SelectedSource(ShelfSource(), Selection()), Selection()).give_memory_back()
 
 
 # --- nesting

@@ -14,6 +14,7 @@ from parquetry.sources.base import Place
 from parquetry.sources.s3 import reading as s3_reading
 from parquetry.sources.s3.source import S3Source, open_s3
 from tests.servers.listing_server import BUCKET, ListingServer, Reply, refusal
+from tests.sources.s3.reading_process import processes, ready
 
 OBJECT = Reply("text of the page", headers={"ETag": '"one"', "Last-Modified": "Tue, 06 May 2031 07:08:09 GMT"})
 
@@ -26,6 +27,20 @@ def running() -> Iterator[ListingServer]:
 
 @pytest.fixture(scope="module")
 def source(running: ListingServer) -> S3Source:
+    return source_of(running)
+
+
+@pytest.fixture(scope="module")
+def source_with_process(running: ListingServer) -> Iterator[S3Source]:
+    """A source whose small objects another process reads."""
+    found = source_of(running)
+    found._reader._process = ready(found._reader)
+    yield found
+    assert len(processes()) == 1
+    found.give_memory_back()
+
+
+def source_of(running: ListingServer) -> S3Source:
     options = {"anonymous": True, "endpoint_url": running.url, "region": "us-east-1"}
     return open_s3(Place("s3", f"s3://{BUCKET}", options=options))
 
@@ -43,7 +58,11 @@ def read(server: ListingServer, source: S3Source, reply: Reply, size: int = 16) 
 
 
 ANSWERS: dict[str, tuple[Reply, type[Exception], str]] = {
-    "too many requests": (refusal(503, "SlowDown"), TransientError, "rate-limited"),
+    "too many requests": (
+        replace(refusal(503, "SlowDown"), headers={"Retry-After": "7"}),
+        TransientError,
+        "rate-limited",
+    ),
     "a server error": (refusal(500, "InternalError"), TransientError, "unavailable"),
     "a bad gateway": (Reply("<html>502</html>", 502), TransientError, "unavailable"),
     "half of the object": (replace(OBJECT, missing=5), TransientError, "unreachable"),
@@ -69,6 +88,25 @@ def test_what_is_not_the_object_is_an_error_of_its_kind(
     with pytest.raises(kind, match=told):
         read(running, source, reply, size)
     assert len(running.queries) == 1
+
+
+@pytest.mark.parametrize(("reply", "kind", "told"), ANSWERS.values(), ids=ANSWERS)
+def test_the_process_reads_with_the_same_errors(
+    running: ListingServer,
+    source: S3Source,
+    source_with_process: S3Source,
+    reply: Reply,
+    kind: type[Exception],
+    told: str,
+) -> None:
+    running.queries.clear()
+    with pytest.raises(kind, match=told) as there:
+        read(running, source_with_process, reply)
+    assert len(running.queries) == 1
+    with pytest.raises(kind) as here:
+        read(running, source, reply)
+    assert str(there.value) == str(here.value)
+    assert getattr(there.value, "retry_after", None) == getattr(here.value, "retry_after", None)
 
 
 def test_a_server_without_ranges_is_believed_when_it_sends_the_object_whole(
@@ -97,7 +135,8 @@ def test_ranges_of_two_objects_are_not_put_together(
     assert source.fetch(listed(11))[1] == b"other page"
 
 
-def test_every_request_says_who_asks(running, source):
-    read(running, source, OBJECT)
+@pytest.mark.parametrize("reader", ["source", "source_with_process"])
+def test_every_request_says_who_asks(running, reader, request):
+    read(running, request.getfixturevalue(reader), OBJECT)
     assert "botocore/" in running.agents[-1]
     assert running.agents[-1].endswith(" parquetry")

@@ -284,14 +284,17 @@ def test_command_ends_the_server_of_its_extraction_processes_and_a_library_does_
     assert len(ended) == is_ours
 
 
-def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(bench):
+def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(bench, monkeypatch):
     bench.write("a.md", "First.")
     run, batch = bench.start()
     before = workers()
     first = process_batch(batch, run)
     assert workers() - before
+    sources = []
+    monkeypatch.setattr(run.fetching, "give_memory_back", lambda: sources.append("have given it back"))
     run.give_memory_back()
     assert not workers() - before
+    assert sources == ["have given it back"]
     assert (run._vectors, run._stored) == ({}, None)
     assert [row.status for row in first.rows] == ["indexed"]
     publish(run, first)
