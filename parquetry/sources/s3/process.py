@@ -19,6 +19,8 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from parquetry.errors import ParquetryError
+
 if TYPE_CHECKING:
     from parquetry.sources.s3.reading import Read
 
@@ -99,6 +101,9 @@ class ObjectProcess:
             return None
         with self._guard:
             self._free.append(line)
+        if isinstance(found, ParquetryError):
+            # Made anew, which masks the secrets that only this process knows.
+            raise type(found)(*found.args)
         if isinstance(found, Exception):
             raise found
         return found

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from parquetry.errors import BrokenDocument, SettingsError, TransientError
+from parquetry.errors import BrokenDocument, ParquetryError, SettingsError, TransientError
+from parquetry.known_secrets import announce
 from parquetry.model import Access, Item
 from parquetry.sources.base import Place
 from parquetry.sources.s3 import reading as s3_reading
@@ -107,6 +108,19 @@ def test_the_process_reads_with_the_same_errors(
         read(running, source, reply)
     assert str(there.value) == str(here.value)
     assert getattr(there.value, "retry_after", None) == getattr(here.value, "retry_after", None)
+
+
+SECRET = "open-sesame-2031"
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "InvalidRequest"])
+def test_the_process_repeats_no_secret_that_only_the_run_knows(running, source_with_process, code):
+    announce(SECRET)
+    told = Reply(f"<Error><Code>{code}</Code><Message>not with {SECRET}</Message></Error>", 400)
+    with pytest.raises(ParquetryError) as caught:
+        read(running, source_with_process, told)
+    assert "not with ***" in str(caught.value)
+    assert SECRET not in f"{caught.value!r} {vars(caught.value)}"
 
 
 def test_a_server_without_ranges_is_believed_when_it_sends_the_object_whole(
