@@ -11,6 +11,8 @@ from tests.workshop import Workshop
 
 PATIENCE = 240
 """seconds until processes are there, on a busy machine"""
+NOTE_TOKENS = 89
+"""tokens of the text of a note, as `counting` counts them"""
 
 
 class Service:
@@ -64,3 +66,14 @@ def serving(workshop: Workshop, service: Service) -> Iterator[EmbeddingServer]:
 def write_library(workshop: Workshop, documents: int) -> None:
     for number in range(documents):
         workshop.write(f"{number}.md", f"# Rule {number}\n\nCount the boards {number + 2} times.\n")
+
+
+def write_notes(workshop: Workshop) -> None:
+    """Write twelve notes, whose texts cost the same."""
+    for number in range(12):
+        workshop.write(f"{number:02}.md", f"Note {number:02}: " + f"{number:02}" * 40)
+
+
+def texts_of(server: EmbeddingServer) -> list[str]:
+    """Return the texts that a server embedded."""
+    return [text for request in server.requests for text in request.inputs]

@@ -21,15 +21,23 @@ from parquetry.flows.refresh import run_request
 from parquetry.planning.report import RunReport
 from parquetry.tasks.engine.gate import limit_of_embedding
 from tests.flows.orchestration.corpora import content_of
-from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
-from tests.servers.embedding_server import EmbeddingServer, counting
+from tests.flows.orchestration.embedding_service import (
+    NOTE_TOKENS,
+    PATIENCE,
+    Service,
+    serving,
+    texts_of,
+    write_library,
+    write_notes,
+)
+from tests.servers.embedding_server import counting
 from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PRICE = 1000.0
 """US dollars per million tokens"""
-EACH = 89 * PRICE / 1e6
+EACH = NOTE_TOKENS * PRICE / 1e6
 """US dollars for the text of a note"""
 
 
@@ -121,14 +129,8 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
 
 @pytest.fixture
 def notes(workshop) -> Workshop:
-    """Twelve notes, whose texts cost the same."""
-    for number in range(12):
-        workshop.write(f"{number:02}.md", f"Note {number:02}: " + f"{number:02}" * 40)
+    write_notes(workshop)
     return workshop
-
-
-def texts_of(server: EmbeddingServer) -> list[str]:
-    return [text for request in server.requests for text in request.inputs]
 
 
 def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(notes, cluster, prefect_api):

@@ -14,13 +14,21 @@ import pytest
 if find_spec("prefect_ray") is None:
     pytest.skip("the extra `ray` is not installed", allow_module_level=True)
 
-from parquetry.errors import SettingsError
+from parquetry.errors import RefusedError, SettingsError
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
 from parquetry.tasks.engine.ray import ray_workers
 from tests.flows.orchestration.corpora import content_of
-from tests.flows.orchestration.embedding_service import PATIENCE, Service, serving, write_library
+from tests.flows.orchestration.embedding_service import (
+    NOTE_TOKENS,
+    PATIENCE,
+    Service,
+    serving,
+    texts_of,
+    write_library,
+    write_notes,
+)
 from tests.servers.embedding_server import counting
 
 PRICE = 1000.0
@@ -95,3 +103,24 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
     assert not [each for each in psutil.Process().children(recursive=True) if "ray" in each.name()]
     assert {path.name for path in Path("/tmp").glob("ray-*")} <= before
     assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(workshop, prefect_api):
+    write_notes(workshop)
+    each = NOTE_TOKENS * PRICE / 1e6
+    service = Service(2, seconds=PATIENCE, reply=counting)
+    with serving(workshop, service) as server:
+        workshop.sections["embedding"]["price_per_million_tokens"] = PRICE
+        workshop.sections["run"] = {"task_runner": "ray"}
+        limits = {"batch_documents": 2, "workers": 2}
+        workshop.sections["refresh"] = {**limits, "budget_usd": 8.5 * each}
+        report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+        assert service.most == 2, "one worker did everything"
+        assert len(texts_of(server)) == report.documents.added == len(workshop.rows()) == 8
+        assert isinstance(report.error, RefusedError)
+        assert f"is reached, ${8 * each:.4f} spent: 4 documents stay as before" in str(report.error)
+        workshop.sections["refresh"] = {**limits, "budget_usd": 20 * each}
+        report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+        assert (report.error, report.documents.added, len(workshop.rows())) == (None, 4, 12)
+        assert report.work.cost_usd == pytest.approx(4 * each)
+        assert sorted(texts_of(server)) == sorted(set(texts_of(server))), "nothing is paid for twice"
