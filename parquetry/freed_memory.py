@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +22,8 @@ _LARGE_BYTES = 512 * 1024
 _KEPT_BYTES = 1024 * 1024
 """bytes that may be free at the end of a heap"""
 _HEAPS = 2
+_ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"
+"""variable that PyArrow reads when it is imported"""
 _owns_process = False
 
 
@@ -34,11 +37,16 @@ class Relievable(Protocol):
 
 
 def keep_little() -> None:
-    """Have this process return large blocks at once, and let its threads share heaps; for programs, not libraries."""
+    """Have this process return large blocks at once, and let its threads share heaps; for programs, not libraries.
+
+    PyArrow, if it is imported after this, takes its memory from the C library, too: its own allocator keeps what was
+    freed for the next table, 60 MB and more while documents are read and embedded. A variable of the user's wins.
+    """
     global _owns_process
     _owns_process = True
     adjust = _function("mallopt")
     if adjust is not None:
+        os.environ.setdefault(_ARROW_POOL, "system")
         adjust(_MMAP_THRESHOLD, _LARGE_BYTES)
         adjust(_TRIM_THRESHOLD, _KEPT_BYTES)
         adjust(_ARENA_MAX, _HEAPS)

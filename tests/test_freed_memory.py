@@ -1,5 +1,6 @@
 """Freed memory goes back to the system: heaps would keep it."""
 
+import os
 import subprocess
 import sys
 
@@ -61,3 +62,43 @@ def test_many_small_blocks_go_back_when_asked_for():
 def test_large_block_stays_in_a_heap_unless_a_program_keeps_little():
     assert freed(LARGE_ONES) > 15
     assert freed("keep_little()\n" + LARGE_ONES) < 5
+
+
+@pytest.mark.parametrize(
+    ("begin", "variable", "expected"),
+    [("keep_little()", None, "system"), ("keep_little()", "mimalloc", "mimalloc"), ("pass", None, "mimalloc")],
+    ids=["program", "variable of the user", "library"],
+)
+def test_arrow_of_a_program_takes_its_memory_from_the_c_library(begin, variable, expected):
+    program = (
+        f"from parquetry.freed_memory import keep_little\n{begin}\n"
+        "import pyarrow\nprint(pyarrow.default_memory_pool().backend_name)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    if variable is not None:
+        environment["ARROW_DEFAULT_MEMORY_POOL"] = variable
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert told.stdout.strip() == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["refresh", "--direct", "docs"], ["add", "docs/a.md"], ["reindex", "--all", "--direct"]],
+    ids=["refresh", "add", "reindex"],
+)
+def test_arrow_of_a_run_takes_its_memory_from_the_c_library(tmp_path, command):
+    """Its variable is read when PyArrow is imported, so a command sets it before it imports anything."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Boards\n\nCount them.\n")
+    (tmp_path / "kb.toml").write_text('[corpus]\nroot = "corpus"\n[[source]]\nname = "docs"\nuri = "docs"\n')
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    program = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(sys.modules['pyarrow'].default_memory_pool().backend_name))\n"
+        "from parquetry.serving.cli.main import run\nsys.exit(run(sys.argv[1:]))"
+    )
+    for arguments in (["refresh", "--direct"], command):
+        command_line = [sys.executable, "-c", program, *arguments, "--config", "kb.toml"]
+        told = subprocess.run(command_line, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert told.stdout.splitlines()[-1] == "system"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from parquetry.freed_memory import keep_little
 from parquetry.printing import tell
 from parquetry.serving.cli.arguments import Command
 from parquetry.serving.cli.quick_imports import quick_imports
@@ -61,6 +62,8 @@ GROUPS = {
     },
 }
 """title -> name of each command -> module and function of `parquetry.serving.cli`, or group of commands"""
+_RUNS = frozenset({"refresh", "reindex", "add"})
+"""commands whose process reads documents, and keeps little memory meanwhile"""
 PLACES = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
@@ -93,6 +96,9 @@ def application(only: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
+    if only in _RUNS:
+        # Their modules import PyArrow, which then takes its memory as it is told.
+        keep_little()
     for name in [only] if only in PLACES else PLACES:
         module, _, member = PLACES[name].partition(".")
         with quick_imports():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parquetry.errors import SettingsError
-from parquetry.freed_memory import keep_little
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.options import (
@@ -155,7 +154,6 @@ def run_request(request: Request, *, direct: bool, as_json: bool, strict: bool, 
     from parquetry.storage.without_pandas import use_without_pandas
 
     use_without_pandas()
-    keep_little()
     with progress(silent=as_json) as observer:
         if direct:
             from parquetry.flows.pipelines.documents import run_refresh
