@@ -1,4 +1,4 @@
-"""What the process of `process.py` runs: reads of objects, many at a time, until nobody asks any more."""
+"""The program of the process that reads objects: many at a time, until nobody asks any more."""
 
 from __future__ import annotations
 
