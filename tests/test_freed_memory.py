@@ -81,6 +81,7 @@ def test_arrow_of_a_program_takes_its_memory_from_the_c_library(begin, variable,
     assert told.stdout.strip() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [["refresh", "--direct", "docs"], ["add", "docs/a.md"], ["reindex", "--all", "--direct"]],

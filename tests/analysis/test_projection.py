@@ -24,6 +24,7 @@ def neighbours_kept(vectors, places, size):
     return float((nearest // size == np.arange(len(vectors))[:, None] // size).mean())
 
 
+@pytest.mark.slow
 def test_like_documents_stand_together_within_the_square():
     vectors = families(6, 30)
     places = project(vectors)
@@ -34,6 +35,7 @@ def test_like_documents_stand_together_within_the_square():
     assert np.array_equal(places, project(vectors))
 
 
+@pytest.mark.slow
 def test_documents_beyond_the_landmarks_stand_with_theirs(monkeypatch):
     monkeypatch.setattr(projection, "LANDMARKS", 90)
     vectors = families(6, 30)

@@ -14,6 +14,7 @@ LICENCES = runpy.run_path(str(ROOT / "docs" / "licences.py"))
 AUDIT = runpy.run_path(str(ROOT / "docs" / "audit.py"))
 
 
+@pytest.mark.slow
 def test_page_names_every_package_with_copyleft_or_a_choice():
     """A newly pinned version may have another licence, or add a package with one."""
     stated = [LICENCES["licence_of"](package) for package in LICENCES["needed"]()]

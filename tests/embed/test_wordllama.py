@@ -60,6 +60,7 @@ def test_vectors_are_those_of_the_library_for_lower_cased_text(embedder: WordLla
     assert embedded.refused == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(st.sampled_from(list(" \n\t\u2581ab.,0é漢\U0001f600-")), max_size=40) | st.text(max_size=60))
 def test_cutting_at_words_never_changes_a_token(embedder: WordLlamaEmbedder, library: Any, text: str) -> None:

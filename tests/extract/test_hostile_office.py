@@ -19,6 +19,7 @@ def read(file: tuple[bytes, str]) -> Extraction:
     return extract(RawDocument(*file), ExtractionSettings(ocr=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
@@ -134,6 +135,7 @@ def test_what_should_be_a_number_and_is_none_is_no_error(name):
     assert "x" in read(hostile_office.CLASSES[name](0)).text
 
 
+@pytest.mark.slow
 def test_a_page_that_stands_in_a_pdf_again_and_again_is_read_as_far_as_the_size_allows():
     extraction = read(hostile_pdf.CLASSES["pdf-one-page-again"](40_000))
     assert len(extraction.text) < 2 * (100_000 + 8 * 40_000)

@@ -203,6 +203,7 @@ def test_smaller_copies_and_masks_in_a_tiff_are_no_pages():
     assert [part.number for part in extraction.parts] == [1, 2]
 
 
+@pytest.mark.slow
 def test_lines_that_the_pages_of_a_tiff_repeat_at_their_edges_stay_once():
     def page(thing: str) -> Image.Image:
         image = Image.new("RGB", (800, 1000), "white")

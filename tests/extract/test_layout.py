@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def test_divided_words_are_those_that_the_pattern_finds_anywhere(text: str):
     assert _with_divided(text, lambda match: f"[{match[0]}]") == _DIVIDED.sub(lambda match: f"[{match[0]}]", text)
 
 
+@pytest.mark.slow
 def test_every_character_that_is_normalised_is_so_within_text():
     """Text without any character to be replaced is passed on as it is, so none may be missing from the list of them."""
     removed = {*map(chr, (*range(9), *range(0xE, 0x20), *range(0x7F, 0xA0), 0xAD, 0xFEFF, 0xFFFE, 0xFFFF))} - {"\x85"}

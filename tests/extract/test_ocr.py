@@ -50,6 +50,7 @@ def test_a_picture_without_text_has_no_lines(size: tuple[int, int]):
     assert ocr.read(Image.new("RGB", size, "white")) == []
 
 
+@pytest.mark.slow
 def test_pictures_are_read_one_at_a_time_among_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Reading a page takes hundreds of megabytes; a killed process must not block the others."""
     lock = tmp_path / "lock"
@@ -85,6 +86,7 @@ def test_without_the_extra_the_error_names_the_install_line(monkeypatch: pytest.
         ocr.read(Image.new("RGB", (60, 60), "white"))
 
 
+@pytest.mark.slow
 def test_reading_is_silent_and_needs_no_network():
     program = """
 import socket
@@ -116,6 +118,7 @@ def test_cells_of_a_table_are_read_row_by_row():
     assert order(*cells) == ["00 01 02", "10 11 12", "20 21 22"]
 
 
+@pytest.mark.slow
 def test_columns_between_wide_lines_again_and_again_are_looked_for_with_measure(monkeypatch):
     lines = []
     for top in range(0, 2500, 25):

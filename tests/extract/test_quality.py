@@ -108,6 +108,7 @@ def test_a_picture_that_is_hard_to_read_has_a_lower_confidence():
     assert 0.6 <= blurred.ocr_confidence < clear.ocr_confidence - 0.02 <= 1
 
 
+@pytest.mark.slow
 def test_the_confidence_of_a_document_is_weighted_by_the_characters_of_its_pages():
     scan = scanned(write_pdf([lines(20, 90, BODY), line(20, 60, "Berth")], size=(360, 120)))
     found = quality(scan, "a.pdf", ocr=True)

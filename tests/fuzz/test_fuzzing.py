@@ -60,6 +60,7 @@ def test_a_member_of_an_archive_is_changed_within_it():
         assert {name: archive.read(name) for name in archive.namelist()} == {"a.xml": b"<a/>", "b.xml": b"<b/>!!"}
 
 
+@pytest.mark.slow
 def test_there_are_seeds_of_every_kind(tmp_path, monkeypatch):
     for number in range(500):
         (tmp_path / f"{number}.txt").write_text("x")

@@ -242,6 +242,7 @@ def test_without_its_package_the_install_line_is_named(module, package, extra):
     assert f"pip install 'parquetry[{extra}]'" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["langchain", "llamaindex"])
 def test_nothing_is_fetched(workshop, name):
     """Neither at import nor in a search: no tokenizer, no word list, no telemetry."""

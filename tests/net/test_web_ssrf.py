@@ -304,6 +304,7 @@ def assert_none_connects(urls, canary):
     return tried
 
 
+@pytest.mark.slow
 def test_published_lists_of_payloads_reach_nothing(canary):
     folder = CORPORA / "payloads"
     if not folder.is_dir():
@@ -317,6 +318,7 @@ def test_published_lists_of_payloads_reach_nothing(canary):
     assert_none_connects(sorted(urls), canary)
 
 
+@pytest.mark.slow
 def test_published_tests_of_url_parsers_reach_nothing(canary):
     folder = CORPORA / "url-wpt" / "tests" / "wpt"
     if not folder.is_dir():

@@ -124,6 +124,7 @@ def test_many_documents_are_each_found():
     assert (seen.count, seen.needing_work(complete=True)) == (2999, hashes("77.md"))
 
 
+@pytest.mark.slow
 def test_document_takes_some_twenty_bytes_of_memory():
     """Ten million of them take 200 MB."""
     like, count = row("a.md"), 100_000

@@ -212,6 +212,7 @@ def test_a_page_without_a_text_layer_is_reported_and_the_others_are_read():
     assert extraction.warnings == ("page 2 has no text layer",)
 
 
+@pytest.mark.slow
 def test_a_scan_is_skipped_without_ocr_and_read_with_it():
     content = scanned(write_pdf([lines(20, 90, BODY, 10, 16)], size=(360, 120)))
     assert refused(content, SkippedDocument).startswith("no-text: its pages are pictures without a text layer;")

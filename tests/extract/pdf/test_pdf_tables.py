@@ -207,6 +207,7 @@ def test_a_page_of_very_many_rules_is_a_drawing(count: int, found: int):
     assert len(lattices(small, small)) == found
 
 
+@pytest.mark.slow
 def test_tables_stay_lines_from_the_page_on_at_which_the_document_has_drawn_too_many_rules():
     drawing = b"".join(rule(72, 300, 360, 300) + rule(72, 300, 72, 700) for _ in range(950))
     table = ruled(ACROSS, DOWN) + cells(ROWS)

@@ -168,6 +168,7 @@ def test_empty_workbook_is_skipped():
     assert caught.value.reason == "empty"
 
 
+@pytest.mark.slow
 def test_last_row_of_the_longest_sheet_is_found():
     def fill(workbook):
         sheet = workbook.add_worksheet("S")

@@ -116,6 +116,7 @@ def test_error_before_anything_is_read_ends_the_flow_run_with_its_line(library, 
     assert name.startswith("reindex-a\\u{1b}[2J\\u{202e}\\u{a}b.md-2")
 
 
+@pytest.mark.slow
 def test_run_of_a_service_ends_where_python_ignores_the_signal():
     """Raised while an object is deleted, the signal would be printed with a traceback, and the run would continue."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}

@@ -64,6 +64,7 @@ def test_run_that_is_interrupted_before_it_wrote_anything_leaves_nothing(worksho
         workshop.reader()
 
 
+@pytest.mark.slow
 def test_vectors_of_an_interrupted_first_run_are_not_computed_again(workshop):
     interrupted(workshop, "batch done")
     with pytest.raises(SettingsError, match=r"nothing is published in corpus .* yet; run `parquetry refresh` first"):
@@ -102,6 +103,7 @@ def test_place_that_cannot_hold_a_corpus_is_refused_before_anything_is_read(work
         workshop.refresh()
 
 
+@pytest.mark.slow
 def test_two_first_runs_at_once_publish_both(workshop):
     """The second run finds the tables that the first one created in the meantime."""
     other = Workshop(workshop.root)

@@ -104,6 +104,7 @@ def test_litellm(running, model, monkeypatch):
     assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
 
 
+@pytest.mark.slow
 def test_langchain(running, model):
     from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 

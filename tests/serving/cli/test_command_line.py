@@ -80,6 +80,7 @@ def test_search_imports_nothing_that_only_other_searches_need(tmp_path):
     assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
 
 
+@pytest.mark.slow
 def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_documents_need(tmp_path):
     """Most refreshes find nothing new, and imports are most of what they take."""
     (tmp_path / "docs").mkdir()

@@ -120,6 +120,7 @@ def test_body_of_a_stranger_is_not_read(guarded):
         assert b"401" in stranger.recv(4096)
 
 
+@pytest.mark.slow
 def test_token_without_the_right_is_refused_everywhere(guarded):
     for method, path, route in routes(guarded):
         needed = right_of(route)

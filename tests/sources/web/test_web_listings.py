@@ -137,6 +137,7 @@ def test_listing_takes_little_memory_whatever_is_in_it(monkeypatch, trap):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_list_of_many_pages_is_read_line_by_line():
     content = b"http://a/b\r\n# remark\n\n" * 100_000
     tracemalloc.start()

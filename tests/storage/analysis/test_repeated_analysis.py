@@ -82,6 +82,7 @@ def test_it_finds_what_an_analysis_of_everything_finds(desk, monkeypatch):
     assert all(row["x"] is not None and row["cluster"] is not None for row in kept.values())
 
 
+@pytest.mark.slow
 def test_changes_add_up_until_everything_is_placed_again(desk, monkeypatch):
     placed = []
 

@@ -55,6 +55,7 @@ def test_log_is_read_again_only_after_a_commit(shelf, opened):
     assert shelf.texts() == {"a.md": ["one"], "b.md": ["two"]}
 
 
+@pytest.mark.slow
 def test_log_is_not_read_again_after_own_commits(shelf, opened):
     tables, _ = opened
     layout = shelf.lake.layout

@@ -145,6 +145,7 @@ def nodes(tree):
         yield from nodes(part)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES.split(), "\n", "(SELECT 1)"]) | st.text(max_size=3), min_size=1, max_size=8).map(

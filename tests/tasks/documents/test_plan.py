@@ -111,6 +111,7 @@ published = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(listed, unique_by=lambda each: each.path, max_size=10),

@@ -33,6 +33,7 @@ def taken(workshop):
     return sum(path.stat().st_size for path in (workshop.root / "corpus").rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_what_is_told_is_near_to_what_is_taken_and_the_certain_part_below(workshop):
     workshop.sections["chunking"] = {"size": 20, "overlap": 0}
     for number in range(40):

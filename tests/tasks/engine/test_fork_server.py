@@ -87,6 +87,7 @@ with Corpus("corpus", create=True) as corpus:
 """
 
 
+@pytest.mark.slow
 def test_script_is_not_run_again_by_the_processes_that_read(tmp_path):
     """As processes of `multiprocessing` do, which fail or wait for ever where it has no `if __name__ == "__main__"`."""
     (tmp_path / "program.py").write_text(SCRIPT)
