@@ -127,7 +127,7 @@ class ObjectProcess:
             return self._free.pop() if self._free else None
 
     def _has_begun(self) -> bool:
-        """Return True once the process has imported what it needs, which takes a second."""
+        """Return True once the process has imported what it needs."""
         try:
             self._is_ready = self._first.poll() and self._first.recv()
         except (OSError, EOFError):

@@ -15,9 +15,9 @@ from parquetry.sources.s3.process import Bucket, ObjectProcess, object_process
 from parquetry.sources.s3.sessions import adapt
 
 SMALL_BYTES = 256 * 1024
-"""largest object that another process reads: beyond that, handing it over takes as long as its request"""
+"""largest object that another process reads; larger ones are not copied from process to process"""
 READS_ALONE = 1000
-"""reads of small objects before a process is started for them, which takes as long as some hundred"""
+"""reads of small objects before a process is started for them: it has to import what it needs first"""
 
 PART = 8 * 2**20
 """bytes per range"""

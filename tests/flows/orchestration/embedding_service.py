@@ -11,8 +11,10 @@ from tests.workshop import Workshop
 
 PATIENCE = 240
 """seconds until processes are there, on a busy machine"""
-NOTE_TOKENS = 89
-"""tokens of the text of a note, as `counting` counts them"""
+PRICE = 1000.0
+"""US dollars per million tokens"""
+NOTE_USD = 89 * PRICE / 1e6
+"""US dollars for the text of a note, whose tokens are those that `counting` counts"""
 
 
 class Service:

@@ -22,8 +22,9 @@ from parquetry.planning.report import RunReport
 from parquetry.tasks.engine.gate import limit_of_embedding
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import (
-    NOTE_TOKENS,
+    NOTE_USD,
     PATIENCE,
+    PRICE,
     Service,
     serving,
     texts_of,
@@ -34,11 +35,6 @@ from tests.servers.embedding_server import counting
 from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-PRICE = 1000.0
-"""US dollars per million tokens"""
-EACH = NOTE_TOKENS * PRICE / 1e6
-"""US dollars for the text of a note"""
 
 
 @dataclass
@@ -137,17 +133,17 @@ def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(no
     service = Service(2, seconds=PATIENCE, reply=counting)
     with serving(notes, service) as server:
         notes.sections["embedding"]["price_per_million_tokens"] = PRICE
-        report = on_dask(notes, cluster.wait(2), budget_usd=8.5 * EACH)
+        report = on_dask(notes, cluster.wait(2), budget_usd=8.5 * NOTE_USD)
         assert service.most == 2, "one worker did everything"
-        assert len(texts_of(server)) * EACH <= 8.5 * EACH
+        assert len(texts_of(server)) * NOTE_USD <= 8.5 * NOTE_USD
         assert report.documents.added == len(notes.rows()) == 8
         assert isinstance(report.error, RefusedError)
         assert report.error.exit_code == 3
-        told = f"is reached, ${8 * EACH:.4f} spent: 4 documents stay as before. What was paid for is kept; raise"
+        told = f"is reached, ${8 * NOTE_USD:.4f} spent: 4 documents stay as before. What was paid for is kept; raise"
         assert told in str(report.error)
-        report = on_dask(notes, cluster.wait(2), budget_usd=20 * EACH)
+        report = on_dask(notes, cluster.wait(2), budget_usd=20 * NOTE_USD)
         assert (report.error, report.documents.added, len(notes.rows())) == (None, 4, 12)
-        assert report.work.cost_usd == pytest.approx(4 * EACH)
+        assert report.work.cost_usd == pytest.approx(4 * NOTE_USD)
         assert sorted(texts_of(server)) == sorted(set(texts_of(server))), "nothing is paid for twice"
 
 
@@ -158,19 +154,19 @@ def test_worker_that_is_killed_while_it_pays_does_not_make_the_others_pass_the_b
     )
     with serving(notes, service) as server:
         notes.sections["embedding"]["price_per_million_tokens"] = PRICE
-        budget = 12.5 * EACH
+        budget = 12.5 * NOTE_USD
         report = on_dask(notes, cluster.wait(2), budget_usd=budget)
         assert service.most == 2, "one worker did everything"
         assert cluster.processes[-1].wait(PATIENCE) == -signal.SIGKILL
-        paid = len(texts_of(server)) * EACH
+        paid = len(texts_of(server)) * NOTE_USD
         assert paid <= budget
         reported = report.work.cost_usd
-        assert reported == pytest.approx(paid - 2 * EACH), "two texts of the killed worker are in no report"
-        assert report.documents.added == len(notes.rows()) == round(reported / EACH)
+        assert reported == pytest.approx(paid - 2 * NOTE_USD), "two texts of the killed worker are in no report"
+        assert report.documents.added == len(notes.rows()) == round(reported / NOTE_USD)
         (refusal,) = report.refused
         assert "more by lost workers: " in refusal
         assert f"{12 - report.documents.added} documents stay as before" in refusal
         assert not list((notes.root / "corpus" / "orders").iterdir())
-        report = on_dask(notes, cluster.wait(2), budget_usd=20 * EACH)
+        report = on_dask(notes, cluster.wait(2), budget_usd=20 * NOTE_USD)
         assert (report.error, len(notes.rows())) == (None, 12)
         assert len(texts_of(server)) == 14, "only what the killed worker took with it was paid for again"

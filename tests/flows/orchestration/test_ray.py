@@ -21,8 +21,9 @@ from parquetry.flows.refresh import run_request
 from parquetry.tasks.engine.ray import ray_workers
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import (
-    NOTE_TOKENS,
+    NOTE_USD,
     PATIENCE,
+    PRICE,
     Service,
     serving,
     texts_of,
@@ -31,8 +32,6 @@ from tests.flows.orchestration.embedding_service import (
 )
 from tests.servers.embedding_server import counting
 
-PRICE = 1000.0
-"""US dollars per million tokens"""
 BUDGET = 20.0
 """US dollars, of which the library costs less than a tenth"""
 
@@ -107,20 +106,19 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
 
 def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(workshop, prefect_api):
     write_notes(workshop)
-    each = NOTE_TOKENS * PRICE / 1e6
     service = Service(2, seconds=PATIENCE, reply=counting)
     with serving(workshop, service) as server:
         workshop.sections["embedding"]["price_per_million_tokens"] = PRICE
         workshop.sections["run"] = {"task_runner": "ray"}
         limits = {"batch_documents": 2, "workers": 2}
-        workshop.sections["refresh"] = {**limits, "budget_usd": 8.5 * each}
+        workshop.sections["refresh"] = {**limits, "budget_usd": 8.5 * NOTE_USD}
         report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
         assert service.most == 2, "one worker did everything"
         assert len(texts_of(server)) == report.documents.added == len(workshop.rows()) == 8
         assert isinstance(report.error, RefusedError)
-        assert f"is reached, ${8 * each:.4f} spent: 4 documents stay as before" in str(report.error)
-        workshop.sections["refresh"] = {**limits, "budget_usd": 20 * each}
+        assert f"is reached, ${8 * NOTE_USD:.4f} spent: 4 documents stay as before" in str(report.error)
+        workshop.sections["refresh"] = {**limits, "budget_usd": 20 * NOTE_USD}
         report = run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
         assert (report.error, report.documents.added, len(workshop.rows())) == (None, 4, 12)
-        assert report.work.cost_usd == pytest.approx(4 * each)
+        assert report.work.cost_usd == pytest.approx(4 * NOTE_USD)
         assert sorted(texts_of(server)) == sorted(set(texts_of(server))), "nothing is paid for twice"
