@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from parquetry.errors import (
     TransientError,
     first_line,
 )
+from parquetry.retrying import Backoff, retried
 from parquetry.sources.base import Place
 from parquetry.sources.local.source import is_local, local_path
 
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _BLOCK = 1 << 20
-_TRIES = 5
+_SECONDS_OF_TRIES = 60
+"""how long a file is written again when other processes delete it, or its folder, meanwhile"""
+_BACKOFF = Backoff(first=0.001, longest=0.05, longest_asked=0.05, jitter=1)
 _AT_ONCE = 256
 """files that are read together"""
 _SINGLE_REQUEST_BYTES = 8 * 1024 * 1024
@@ -117,24 +121,26 @@ class LocalFiles:
         self._root = root
 
     def write(self, name: str, content: bytes | Path) -> str:
-        final = self._root / name
-        unfinished = final.with_name(f"{final.name}.{secrets.token_hex(4)}{UNFINISHED}")
+        final, begun = self._root / name, time.monotonic()
         with _kept_in(self.uri):
-            for left in reversed(range(_TRIES)):
-                try:
-                    self._make_folder(final.parent)
-                    digest = _written(unfinished, content)
-                    unfinished.replace(final)
-                    _sync(final.parent)
-                except FileNotFoundError:
-                    # Another process may have deleted the empty folder, or one above it, in between.
-                    if not left:
-                        raise
-                    continue
-                finally:
-                    unfinished.unlink(missing_ok=True)
-                return digest
-        raise AssertionError("unreachable")
+            # Other processes may delete the empty folder, one above it, or an unfinished manifest, in between.
+            return retried(
+                lambda: self._replaced(final, content),
+                _BACKOFF,
+                worth=lambda error: isinstance(error, FileNotFoundError) and not _is_gone(content),
+                is_last=lambda _, __: time.monotonic() - begun > _SECONDS_OF_TRIES,
+            )
+
+    def _replaced(self, final: Path, content: bytes | Path) -> str:
+        unfinished = final.with_name(f"{final.name}.{secrets.token_hex(4)}{UNFINISHED}")
+        try:
+            self._make_folder(final.parent)
+            digest = _written(unfinished, content)
+            unfinished.replace(final)
+            _sync(final.parent)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return digest
 
     def read(self, name: str) -> bytes:
         try:
@@ -325,6 +331,10 @@ def _written(path: Path, content: bytes | Path) -> str:
         stream.flush()
         os.fsync(stream.fileno())
     return digest
+
+
+def _is_gone(content: bytes | Path) -> bool:
+    return isinstance(content, Path) and not content.exists()
 
 
 def _sync(folder: Path) -> None:

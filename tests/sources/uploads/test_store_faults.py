@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from parquetry.errors import DiskFull, StorageError
+from parquetry.sources.uploads import files as module_of_files
 from parquetry.sources.uploads import store as module
 from parquetry.sources.uploads.store import UploadStore
 from tests.sources.uploads.kept_uploads import files, put, settings_of
@@ -117,6 +118,34 @@ def test_folder_that_another_process_deletes_meanwhile_is_made_again(store, monk
     put(store, content=b"new")
     assert deleted
     assert store.read(store.get("default", "a.md")) == b"new"
+
+
+def test_manifest_that_another_process_deletes_each_time_is_written_again(store, monkeypatch):
+    move, deleted = Path.replace, []
+
+    def move_late(path, target):
+        if path.name.startswith("manifest.json.") and len(deleted) < 15:
+            deleted.append(path)
+            path.unlink()
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", move_late)
+    put(store, content=b"new")
+    assert len(deleted) == 15
+    assert store.read(store.get("default", "a.md")) == b"new"
+
+
+def test_content_that_is_gone_when_it_is_written_is_not_tried_again(store, monkeypatch, tmp_path):
+    tries, written = [], module_of_files._written
+
+    def counted(*values):
+        tries.append(values)
+        return written(*values)
+
+    monkeypatch.setattr(module_of_files, "_written", counted)
+    with pytest.raises(FileNotFoundError):
+        store._files.write("default/a", tmp_path / "gone")
+    assert len(tries) == 1
 
 
 WRITER = """
