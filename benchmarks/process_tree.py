@@ -67,7 +67,7 @@ def measure(
         process = subprocess.Popen(
             command, cwd=folder, env={**os.environ, **(environment or {})}, stdout=output, stderr=errors
         )
-        tree = _Tree(process.pid)
+        tree = ProcessTree(process.pid)
         while process.poll() is None:
             tree.look()
             if time.perf_counter() - started > timeout_seconds:
@@ -83,8 +83,8 @@ def measure(
             wall_seconds=round(wall, 3),
             processor_seconds=round(tree.processor_seconds, 2),
             own_processor_seconds=round(tree.own_processor_seconds, 2),
-            peak_pss_mb=round(tree.peak_pss / _MB, 1),
-            peak_rss_mb=round(tree.peak_rss / _MB, 1),
+            peak_pss_mb=tree.peak_pss_mb,
+            peak_rss_mb=tree.peak_rss_mb,
             load_before=round(load, 2),
             exit_code=process.returncode,
             output=output.read(),
@@ -92,15 +92,23 @@ def measure(
         )
 
 
-class _Tree:
-    """Resources used so far by a process and its descendants."""
+class ProcessTree:
+    """Resources used so far by a process and its descendants, as far as they were looked at."""
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._processor: dict[int, float] = {}
         self._looks = 0
-        self.peak_pss = 0
-        self.peak_rss = 0
+        self._peak_pss = 0
+        self._peak_rss = 0
+
+    @property
+    def peak_pss_mb(self) -> float:
+        return round(self._peak_pss / _MB, 1)
+
+    @property
+    def peak_rss_mb(self) -> float:
+        return round(self._peak_rss / _MB, 1)
 
     @property
     def processor_seconds(self) -> float:
@@ -110,7 +118,11 @@ class _Tree:
     def own_processor_seconds(self) -> float:
         return self._processor.get(self._root.pid, 0.0)
 
+    def is_running(self) -> bool:
+        return self._root.is_running() and self._root.status() != psutil.STATUS_ZOMBIE
+
     def look(self) -> None:
+        """Sample all processes; those that live shorter than the time between two looks may be missed."""
         pss = rss = 0
         with_memory = self._looks % _MEMORY_EVERY == 0
         self._looks += 1
@@ -129,5 +141,5 @@ class _Tree:
                 continue
             pss += getattr(memory, "pss", memory.rss)
             rss += memory.rss
-        self.peak_pss = max(self.peak_pss, pss)
-        self.peak_rss = max(self.peak_rss, rss)
+        self._peak_pss = max(self._peak_pss, pss)
+        self._peak_rss = max(self._peak_rss, rss)

@@ -18,6 +18,7 @@ from parquetry.errors import SettingsError
 from parquetry.flows.local import api_is_configured
 from parquetry.flows.orchestration.parent_watch import STARTER
 from parquetry.flows.orchestration.server import ENVIRONMENT, HEARTBEAT, HEARTBEAT_SECONDS, is_free, lasting_server
+from parquetry.freed_memory import keep_little
 from parquetry.ids import settings_hash
 from parquetry.printing import tell
 from parquetry.settings.sections import DEFAULT_FILE, load_settings
@@ -112,6 +113,8 @@ def _leave_in_order(*_: object) -> None:
 
 def main() -> None:
     """Serve until interrupted."""
+    # The processes of runs inherit what PyArrow has to know before it is imported.
+    keep_little()
     signal.signal(signal.SIGTERM, _leave_in_order)
     run_command(serve, "python -m parquetry.deployments")
 

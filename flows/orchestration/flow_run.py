@@ -32,6 +32,7 @@ from parquetry.flows.orchestration.run_events import Published, emit_refusal, em
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
 from parquetry.flows.orchestration.server_values import bring_secrets, config_of_run
 from parquetry.flows.pipelines.observer import Observer
+from parquetry.freed_memory import keep_little
 from parquetry.masked_output import guard_output, masked_errors
 from parquetry.planning.report import RunError
 from parquetry.printing import visible
@@ -297,10 +298,13 @@ def settings_of_run(config: str | None, corpus: str | None) -> Settings:
 
 
 def begin() -> None:
-    """Tie a process that serves a single flow run to its starter, and keep secrets out of its log."""
+    """Keep secrets out of a flow's log, tie the process of a single run to its starter, and have it free memory."""
     guard_output()
     if _OWN_PROCESS in os.environ:
         end_with_starter()
+    # A flow of somebody else's may have called this one: the process is theirs.
+    if os.environ.get(_OWN_PROCESS) == runtime.flow_run.id:
+        keep_little()
 
 
 def _hush() -> None:
