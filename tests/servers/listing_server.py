@@ -91,7 +91,7 @@ class ListingServer(LoopbackServer):
 
     def __init__(self) -> None:
         self.queries: list[Mapping[str, str]] = []
-        self.agents: list[str] = []
+        self.headers: list[Mapping[str, str]] = []
         self.answer: Answer = listing_of([])
         owner = self
 
@@ -102,7 +102,7 @@ class ListingServer(LoopbackServer):
             def do_GET(self) -> None:
                 query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
                 owner.queries.append(query)
-                owner.agents.append(self.headers.get("User-Agent", ""))
+                owner.headers.append({name.title(): value for name, value in self.headers.items()})
                 reply = owner.answer(query)
                 body = reply.body.encode()
                 self.send_response(reply.status)

@@ -1,39 +1,21 @@
-"""Reads objects through s3fs: small ones in one request, large ones by ranges of a single version."""
+"""Reads objects: small ones with obstore, others through s3fs, large ones by ranges of a single version."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
-from parquetry.sources.s3.process import Bucket, ObjectProcess, object_process
+from parquetry.sources.s3.read import Read
 from parquetry.sources.s3.sessions import adapt
-
-SMALL_BYTES = 256 * 1024
-"""largest object that another process reads; larger ones are not copied from process to process"""
-READS_ALONE = 1000
-"""reads of small objects before a process is started for them: it has to import what it needs first"""
+from parquetry.sources.s3.small import SmallObjects
 
 PART = 8 * 2**20
 """bytes per range"""
 _AT_A_TIME = 4
 """concurrent ranges per object"""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Content of an object and its properties at the time of the read."""
-
-    content: bytes
-    etag: str
-    """as written by the server"""
-    modified_at: datetime
-    """UTC"""
 
 
 class _Replaced(Exception):
@@ -46,15 +28,11 @@ class ObjectReader:
     Args:
         bucket: name of the bucket.
         options: options of `s3fs.S3FileSystem`.
-        reads_alone: reads of small objects before a process is started for them.
+        small: reads small objects; None to read all through s3fs.
     """
 
-    def __init__(self, bucket: str, options: Mapping[str, Any], reads_alone: int = READS_ALONE) -> None:
-        self._bucket, self._options = bucket, options
-        self._place = Bucket(bucket, options)
-        self._reads_alone = reads_alone
-        self._until_process = count(reads_alone, -1)
-        self._process: ObjectProcess | None = None
+    def __init__(self, bucket: str, options: Mapping[str, Any], small: SmallObjects | None = None) -> None:
+        self._bucket, self._options, self._small = bucket, options, small
 
     @cached_property
     def _files(self) -> Any:
@@ -88,31 +66,23 @@ class ObjectReader:
             SettingsError: the credentials are no longer valid.
             TransientError: it could not be read this time.
         """
+        return (
+            self._through_s3fs(key, size)
+            if self._small is None
+            else self._small.read(key, size, lambda: self._through_s3fs(key, size))
+        )
+
+    def _through_s3fs(self, key: str, size: int) -> Read:
         from fsspec.asyn import get_loop, sync
 
-        process = self._process
-        if size <= SMALL_BYTES:
-            if next(self._until_process) == 0:
-                process = self._process = object_process(self)
-            found = None if process is None else process.read(self._place, key, size)
-            if found is not None:
-                return found
-        read: Read = sync(get_loop(), self.request, key, size)
+        read: Read = sync(get_loop(), self._request, key, size)
         return read
 
-    async def request(self, key: str, size: int) -> Read:
-        """Read as `read`, in this process and the event loop of fsspec."""
+    async def _request(self, key: str, size: int) -> Read:
         try:
             return await self._read(key, size)
         except library_errors() as error:
             raise reading_error(error, f"s3://{self._bucket}/{key}") from error
-
-    def give_memory_back(self) -> None:
-        """Let go of the other process, which ends if no other reader has it; the next reads are counted anew."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.leave(self)
-            self._until_process = count(self._reads_alone, -1)
 
     async def _read(self, key: str, size: int) -> Read:
         if size > 2 * PART:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pydantic import Field, model_validator
@@ -19,22 +19,28 @@ from parquetry.settings.base import Section
 from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.s3.access import AccessReader, Permissions
+from parquetry.sources.s3.endpoint import endpoint_of
 from parquetry.sources.s3.errors import library_errors, listing_error, reading_error
 from parquetry.sources.s3.listing import Lister, Object
 from parquetry.sources.s3.reading import ObjectReader
 from parquetry.sources.s3.sessions import adapt
+from parquetry.sources.s3.small import SmallObjects, open_store
 from parquetry.threads import threads_of
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
 
 _CONNECTIONS = 32
 _ACCESS_THREADS = 16
 """objects with their tags or metadata requested concurrently"""
+USER_AGENT = "parquetry"
 CLIENT = {
     "connect_timeout": 10,
     "read_timeout": 60,
     "max_pool_connections": _CONNECTIONS,
     # The callers of scan and fetch decide about retries, once for all kinds of sources.
     "retries": {"total_max_attempts": 1, "mode": "standard"},
-    "user_agent_extra": "parquetry",
+    "user_agent_extra": USER_AGENT,
 }
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -84,7 +90,7 @@ class S3Source:
             raise SettingsError(f"source {place.name}: {place.uri} names no bucket; write s3://bucket/prefix")
         self._bucket, self._place, self._options = bucket, place, options
         self._root = self._key if self._key.endswith("/") or not self._key else self._key + "/"
-        self._reader = ObjectReader(bucket, self._files())
+        self._reader = ObjectReader(bucket, self._files(), SmallObjects(bucket, self._store))
 
     def scan(self, prefix: str = "") -> Generator[Item | Unlisted, None, None]:
         """List as `Source.scan` describes; a missing part of the listing is always an error."""
@@ -119,10 +125,6 @@ class S3Source:
             access=access,
         )
         return changed, read.content
-
-    def give_memory_back(self) -> None:
-        """End the process that reads small objects, if there is one."""
-        self._reader.give_memory_back()
 
     def _pages(self, prefix: str) -> Iterator[Sequence[Object]]:
         alone = self._single()
@@ -200,18 +202,15 @@ class S3Source:
         return AccessReader(self._client, self._bucket, self._requests, kind, self._place.access)
 
     @cached_property
-    def _client(self) -> Any:
+    def _session(self) -> Any:
         from boto3.session import Session
-        from botocore import UNSIGNED
-        from botocore.config import Config
         from botocore.exceptions import BotoCoreError
         from botocore.session import get_session
 
-        signing = {"signature_version": UNSIGNED} if self._options.anonymous else {}
         try:
             core = get_session()
             adapt(core)
-            session = Session(
+            return Session(
                 aws_access_key_id=self._options.access_key_id,
                 aws_secret_access_key=self._options.secret_access_key,
                 aws_session_token=self._options.session_token,
@@ -219,11 +218,40 @@ class S3Source:
                 profile_name=self._options.profile,
                 region_name=self._options.region,
             )
-            if not self._options.anonymous and (credentials := session.get_credentials()) is not None:
-                announce(credentials.secret_key, credentials.token)
-            return session.client("s3", endpoint_url=self._options.endpoint_url, config=Config(**CLIENT, **signing))
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"source {self._place.name}: {error}") from error
+
+    @cached_property
+    def _credentials(self) -> Any | None:
+        """Credentials of the session, which are renewed by themselves; None if there are none, or none are used."""
+        credentials = None if self._options.anonymous else self._session.get_credentials()
+        if credentials is not None:
+            announce(credentials.secret_key, credentials.token)
+        return credentials
+
+    @cached_property
+    def _client(self) -> Any:
+        from botocore import UNSIGNED
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+
+        signing = {"signature_version": UNSIGNED} if self._options.anonymous else {}
+        config = Config(**CLIENT, **signing)
+        try:
+            # So that no message repeats what they hold.
+            _ = self._credentials
+            return self._session.client("s3", endpoint_url=self._options.endpoint_url, config=config)
+        except (BotoCoreError, ValueError) as error:
+            raise SettingsError(f"source {self._place.name}: {error}") from error
+
+    def _store(self) -> S3Store:
+        return open_store(
+            self._bucket,
+            endpoint_of(self._client),
+            self._credentials,
+            requester_pays=self._options.requester_pays,
+            user_agent=USER_AGENT,
+        )
 
     def _files(self) -> dict[str, Any]:
         """Return the options with which s3fs reaches the place as boto3 does."""

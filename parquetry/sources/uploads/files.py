@@ -26,6 +26,7 @@ from parquetry.errors import (
 from parquetry.retrying import Backoff, retried
 from parquetry.sources.base import Place
 from parquetry.sources.local.source import is_local, local_path
+from parquetry.sources.s3.endpoint import endpoint_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -315,13 +316,11 @@ def _options(scheme: str) -> dict[str, Any]:
 
     session = botocore.session.get_session()
     try:
-        meta, credentials = session.create_client("s3").meta, session.get_credentials()
+        server, credentials = endpoint_of(session.create_client("s3")), session.get_credentials()
     except botocore.exceptions.BotoCoreError as error:
         raise SettingsError(f"S3: {error}") from error
-    region = "us-east-1" if meta.region_name in (None, "aws-global") else meta.region_name
-    own = ".amazonaws.com" in meta.endpoint_url
-    endpoint = {} if own else {"endpoint_url": meta.endpoint_url}
-    return {"anon": credentials is None, "client_kwargs": {"region_name": region}, **endpoint}
+    endpoint = {} if server.other is None else {"endpoint_url": server.other}
+    return {"anon": credentials is None, "client_kwargs": {"region_name": server.region}, **endpoint}
 
 
 def _written(path: Path, content: bytes | Path) -> str:

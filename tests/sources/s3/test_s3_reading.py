@@ -8,14 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from parquetry.errors import BrokenDocument, ParquetryError, SettingsError, TransientError
-from parquetry.known_secrets import announce
+from parquetry.errors import BrokenDocument, SettingsError, TransientError
 from parquetry.model import Access, Item
 from parquetry.sources.base import Place
 from parquetry.sources.s3 import reading as s3_reading
 from parquetry.sources.s3.source import S3Source, open_s3
 from tests.servers.listing_server import BUCKET, ListingServer, Reply, refusal
-from tests.sources.s3.reading_process import processes, ready
 
 OBJECT = Reply("text of the page", headers={"ETag": '"one"', "Last-Modified": "Tue, 06 May 2031 07:08:09 GMT"})
 
@@ -32,13 +30,11 @@ def source(running: ListingServer) -> S3Source:
 
 
 @pytest.fixture(scope="module")
-def source_with_process(running: ListingServer) -> Iterator[S3Source]:
-    """A source whose small objects another process reads."""
+def source_of_s3fs(running: ListingServer) -> S3Source:
+    """A source that reads all objects through s3fs."""
     found = source_of(running)
-    found._reader._process = ready(found._reader)
-    yield found
-    assert len(processes()) == 1
-    found.give_memory_back()
+    found._reader._small = None
+    return found
 
 
 def source_of(running: ListingServer) -> S3Source:
@@ -83,44 +79,32 @@ ANSWERS: dict[str, tuple[Reply, type[Exception], str]] = {
 @pytest.mark.parametrize(("reply", "kind", "told"), ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("size", [16, 100_000_000], ids=["whole", "by ranges"])
 def test_what_is_not_the_object_is_an_error_of_its_kind(
-    running: ListingServer, source: S3Source, reply: Reply, kind: type[Exception], told: str, size: int
+    running: ListingServer, source_of_s3fs: S3Source, reply: Reply, kind: type[Exception], told: str, size: int
 ) -> None:
     running.queries.clear()
     with pytest.raises(kind, match=told):
-        read(running, source, reply, size)
+        read(running, source_of_s3fs, reply, size)
     assert len(running.queries) == 1
 
 
 @pytest.mark.parametrize(("reply", "kind", "told"), ANSWERS.values(), ids=ANSWERS)
-def test_the_process_reads_with_the_same_errors(
+def test_what_is_wrong_with_a_small_object_is_told_as_by_s3fs(
     running: ListingServer,
     source: S3Source,
-    source_with_process: S3Source,
+    source_of_s3fs: S3Source,
     reply: Reply,
     kind: type[Exception],
     told: str,
 ) -> None:
+    """A second request asks for the reason."""
     running.queries.clear()
-    with pytest.raises(kind, match=told) as there:
-        read(running, source_with_process, reply)
-    assert len(running.queries) == 1
-    with pytest.raises(kind) as here:
+    with pytest.raises(kind, match=told) as quick:
         read(running, source, reply)
-    assert str(there.value) == str(here.value)
-    assert getattr(there.value, "retry_after", None) == getattr(here.value, "retry_after", None)
-
-
-SECRET = "open-sesame-2031"
-
-
-@pytest.mark.parametrize("code", ["SlowDown", "InvalidRequest"])
-def test_the_process_repeats_no_secret_that_only_the_run_knows(running, source_with_process, code):
-    announce(SECRET)
-    told = Reply(f"<Error><Code>{code}</Code><Message>not with {SECRET}</Message></Error>", 400)
-    with pytest.raises(ParquetryError) as caught:
-        read(running, source_with_process, told)
-    assert "not with ***" in str(caught.value)
-    assert SECRET not in f"{caught.value!r} {vars(caught.value)}"
+    assert len(running.queries) == 2
+    with pytest.raises(kind) as slow:
+        read(running, source_of_s3fs, reply)
+    assert str(quick.value) == str(slow.value)
+    assert getattr(quick.value, "retry_after", None) == getattr(slow.value, "retry_after", None)
 
 
 def test_a_server_without_ranges_is_believed_when_it_sends_the_object_whole(
@@ -138,7 +122,7 @@ def test_an_object_that_is_shorter_than_listed_and_has_not_changed_is_not_believ
 
 
 def test_ranges_of_two_objects_are_not_put_together(
-    running: ListingServer, source: S3Source, monkeypatch: pytest.MonkeyPatch
+    running: ListingServer, source_of_s3fs: S3Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store without support for If-Match sends the current content."""
     monkeypatch.setattr(s3_reading, "PART", 5)
@@ -146,11 +130,12 @@ def test_ranges_of_two_objects_are_not_put_together(
     second = replace(first, body="other", headers={**first.headers, "ETag": '"two"', "Content-Range": "bytes 5-9/10"})
     replies = iter([first, second, replace(OBJECT, body="other page", headers={**OBJECT.headers, "ETag": '"two"'})])
     running.answer = lambda query: next(replies)
-    assert source.fetch(listed(11))[1] == b"other page"
+    assert source_of_s3fs.fetch(listed(11))[1] == b"other page"
 
 
-@pytest.mark.parametrize("reader", ["source", "source_with_process"])
-def test_every_request_says_who_asks(running, reader, request):
+@pytest.mark.parametrize(("reader", "begin"), [("source", "parquetry"), ("source_of_s3fs", "aiobotocore/")])
+def test_every_request_says_who_asks(running, reader, begin, request):
     read(running, request.getfixturevalue(reader), OBJECT)
-    assert "botocore/" in running.agents[-1]
-    assert running.agents[-1].endswith(" parquetry")
+    agent = running.headers[-1]["User-Agent"]
+    assert agent.startswith(begin)
+    assert agent.endswith("parquetry")
