@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class S3Endpoint:
     """Server of a bucket."""
 
     url: str
@@ -25,9 +25,9 @@ class Endpoint:
         return self.url.startswith("http://")
 
 
-def endpoint_of(client: Any) -> Endpoint:
+def endpoint_of(client: Any) -> S3Endpoint:
     """Return the server that a client of botocore talks to."""
     meta = client.meta
     # Only the client accepts its name for AWS as a whole as a region.
     region = "us-east-1" if meta.region_name in (None, "aws-global") else meta.region_name
-    return Endpoint(meta.endpoint_url, region)
+    return S3Endpoint(meta.endpoint_url, region)

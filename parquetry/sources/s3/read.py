@@ -1,4 +1,4 @@
-"""What is read of an object."""
+"""Objects as they are read."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import first_line
-from parquetry.sources.s3.endpoint import Endpoint
+from parquetry.sources.s3.endpoint import S3Endpoint
 from parquetry.sources.s3.read import Read
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _SECONDS, _CONNECT_SECONDS = timedelta(seconds=60), timedelta(seconds=10)
 """for a whole request, and for its connection"""
 _CREDENTIALS_LAST = timedelta(minutes=10)
-"""how long credentials may be kept: those that botocore gives are valid for at least this time"""
+"""time for which credentials may be kept: those that botocore gives are valid for at least this time"""
 _WRONG_IN_A_ROW = 3
 """reads that fail and succeed with s3fs before it is left to s3fs alone"""
 
@@ -84,7 +84,7 @@ class SmallObjects:
 
 
 def open_store(
-    bucket: str, endpoint: Endpoint, credentials: Any | None, *, requester_pays: bool, user_agent: str
+    bucket: str, endpoint: S3Endpoint, credentials: Any | None, *, requester_pays: bool, user_agent: str
 ) -> S3Store:
     """Open a bucket with obstore as a client of botocore reaches it.
 

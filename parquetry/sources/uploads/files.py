@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _SECONDS_OF_TRIES = 60
-"""how long a file is written again when other processes delete it, or its folder, meanwhile"""
+"""seconds during which a file is written again when other processes delete it, or its folder, meanwhile"""
 _BACKOFF = Backoff(first=0.001, longest=0.05, longest_asked=0.05, jitter=1)
 _AT_ONCE = 256
 """files that are read together"""

@@ -13,7 +13,7 @@ from tests.deployments.served import environment
 
 @pytest.mark.parametrize(("flow_of_process", "is_ours"), [("a", True), ("b", False), (None, False)])
 def test_process_is_ours_if_it_serves_the_run_that_begins(tmp_path, flow_of_process, is_ours):
-    """A flow of somebody else's calls ours as a flow within its own; its processes and its memory are its own."""
+    """Another program's flow may call ours: its processes and its memory are not ours."""
     program = (
         f"from {flow_run.__name__} import begin\nfrom parquetry.freed_memory import owns_process\n"
         "begin()\nprint(owns_process())"
