@@ -160,7 +160,7 @@ def _weigh(connection: Connection, those: str, language: str) -> None:
     learn_new(connection, language)
     # Words of one stem share a term.
     found = """(SELECT term, number, field, sum(times) AS times
-        FROM occurrences JOIN parts.words USING (word) WHERE NOT stop GROUP BY ALL)"""
+        FROM occurrences JOIN known USING (word) WHERE NOT stop GROUP BY ALL)"""
     connection.execute(f"INSERT INTO weighted {weights_of_terms(found)}")
-    for table in ("contents", "occurrences"):
+    for table in ("contents", "occurrences", "known"):
         connection.execute(f"DROP TABLE temp.{table}")

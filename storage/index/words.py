@@ -51,7 +51,7 @@ def count_words(connection: Connection, first: int, language: str) -> None:
         connection.execute(
             """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
                 SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
-                FROM occurrences AS o JOIN parts.words AS w USING (word) GROUP BY ALL
+                FROM occurrences AS o JOIN known AS w USING (word) GROUP BY ALL
             ) JOIN sizes USING (chunk)"""
         )
         connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
@@ -60,18 +60,30 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     if initial:
         connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
         connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM segment.postings")
-    for table in ("counted", "tokenised", "occurrences", "sizes"):
+    for table in ("counted", "tokenised", "occurrences", "known", "sizes"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
 def learn_new(connection: Connection, language: str) -> None:
-    """Assign terms to the words of the temporary table `occurrences` that the index does not know yet."""
-    found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
-    learn_words(connection, [word for (word,) in found], language)
+    """Assign terms to the words of the temporary table `occurrences` that the index does not know yet.
+
+    The rows of `parts.words` for all words of the table are written to a temporary table `known`: those of the whole
+    index are looked through once.
+    """
+    connection.execute("CREATE OR REPLACE TEMP TABLE asked AS SELECT DISTINCT word FROM occurrences")
+    connection.execute("CREATE OR REPLACE TEMP TABLE known AS FROM parts.words SEMI JOIN asked USING (word)")
+    found = tuples(connection, "FROM asked ANTI JOIN known USING (word) ORDER BY word")
+    if found:
+        learn_words(connection, [word for (word,) in found], language)
+        connection.execute("INSERT INTO known FROM taught")
+    connection.execute("DROP TABLE temp.asked")
 
 
 def learn_words(connection: Connection, words: Sequence[str], language: str) -> None:
-    """Assign terms to words that the index does not know yet: words of one stem share a term."""
+    """Assign terms to words that the index does not know yet: words of one stem share a term.
+
+    The new rows of `parts.words` are also in a temporary table `taught`.
+    """
     import pyarrow as pa
 
     if not words:
@@ -86,8 +98,10 @@ def learn_words(connection: Connection, words: Sequence[str], language: str) -> 
         FROM (SELECT DISTINCT stem FROM learned) ANTI JOIN parts.terms USING (stem)"""
     )
     connection.execute(
-        "INSERT INTO parts.words SELECT l.word, t.term, l.stop FROM learned AS l JOIN parts.terms AS t USING (stem)"
+        """CREATE OR REPLACE TEMP TABLE taught AS
+        SELECT l.word, t.term, l.stop FROM learned AS l JOIN parts.terms AS t USING (stem)"""
     )
+    connection.execute("INSERT INTO parts.words FROM taught")
     connection.unregister("learned")
 
 
