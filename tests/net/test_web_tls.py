@@ -1,39 +1,21 @@
 """HTTPS to a pinned address: the certificate is checked against the name, not the address."""
 
-import datetime
 import ssl
 from ipaddress import ip_address
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from parquetry.errors import TransientError
 from parquetry.net import client as module
 from parquetry.net.client import GuardedClient
 from parquetry.net.ssrf import parse_allowed
+from tests.servers.certificates import certificate_for
 from tests.servers.web_server import Page, WebServer
 
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A self-signed certificate of wiki.example and its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "wiki.example")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("wiki.example")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem, private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    file = tmp_path / "wiki.pem"
-    file.write_bytes(key.private_bytes(pem, private, serialization.NoEncryption()) + signed.public_bytes(pem))
-    return file
+    return certificate_for(tmp_path, "wiki.example")
 
 
 @pytest.fixture
@@ -41,7 +23,7 @@ def secured(certificate):
     """A server, and the names that clients requested in their handshakes."""
     names = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
+    context.load_cert_chain(certificate.server)
     context.sni_callback = lambda connection, name, its_context: names.append(name)
     server = WebServer({"/": Page("secret")})
     server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
@@ -70,7 +52,7 @@ def client_of(server, *names):
 
 def test_name_is_asked_for_and_its_certificate_is_believed(secured, certificate, trust):
     server, names = secured
-    trust(certificate)
+    trust(certificate.authority)
     with client_of(server, "wiki.example").get(f"https://wiki.example:{server.port}/") as answer:
         assert answer.read() == b"secret"
     assert names == ["wiki.example"]
@@ -79,7 +61,7 @@ def test_name_is_asked_for_and_its_certificate_is_believed(secured, certificate,
 
 def test_certificate_of_another_name_is_refused(secured, certificate, trust):
     server, _ = secured
-    trust(certificate)
+    trust(certificate.authority)
     with (
         pytest.raises(TransientError, match="certificate") as raised,
         client_of(server, "other.example").get(f"https://other.example:{server.port}/"),

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from tests.servers.certificates import certificate_for
 from tests.servers.loopback import Handler, LoopbackServer, Quiet
 
 STORE = "tEsTsToRe123"
@@ -68,10 +69,10 @@ class VercelBlobServer(LoopbackServer):
         """True if the store no longer exists"""
         self._clock = datetime(2026, 1, 1, tzinfo=UTC)
         self._folder = tempfile.TemporaryDirectory()
-        self._certificate = Path(self._folder.name) / "certificate.pem"
+        hosts = (f"*.{access}{_HOSTS}" for access in ("public", "private"))
+        self._certificate = certificate_for(Path(self._folder.name), *hosts)
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        _write_certificate(self._certificate)
-        tls.load_cert_chain(self._certificate)
+        tls.load_cert_chain(self._certificate.server)
         super().__init__(_Handler, lambda place, handler: _Server(self, tls, place, handler))
 
     def put(self, pathname: str, content: bytes) -> None:
@@ -85,7 +86,7 @@ class VercelBlobServer(LoopbackServer):
             "BLOB_READ_WRITE_TOKEN": token,
             "VERCEL_BLOB_API_URL": f"{place}/api/blob",
             "HTTPS_PROXY": place,
-            "SSL_CERT_FILE": str(self._certificate),
+            "SSL_CERT_FILE": str(self._certificate.authority),
         }
 
     def url_of(self, pathname: str) -> str:
@@ -243,27 +244,3 @@ def _uploaded(described: Mapping[str, Any]) -> dict[str, Any]:
 def _name(url_or_pathname: str) -> str:
     parts = urlsplit(url_or_pathname)
     return unquote(parts.path).removeprefix("/") if parts.scheme == "https" else url_or_pathname
-
-
-def _write_certificate(file: Path) -> None:
-    """Write a self-signed certificate for Vercel's hosts, with its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "tests")])
-    hosts = [x509.DNSName(f"*.{access}{_HOSTS}") for access in ("public", "private")]
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    file.write_bytes(
-        certificate.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )

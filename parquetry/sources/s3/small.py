@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import first_line
@@ -17,7 +18,7 @@ from parquetry.sources.s3.endpoint import S3Endpoint
 from parquetry.sources.s3.read import Read
 
 if TYPE_CHECKING:
-    from obstore.store import S3Credential, S3Store
+    from obstore.store import ClientConfig, S3Credential, S3Store
 
 log = logging.getLogger("parquetry")
 SMALL_BYTES = 256 * 1024
@@ -84,7 +85,13 @@ class SmallObjects:
 
 
 def open_store(
-    bucket: str, endpoint: S3Endpoint, credentials: Any | None, *, requester_pays: bool, user_agent: str
+    bucket: str,
+    endpoint: S3Endpoint,
+    credentials: Any | None,
+    *,
+    requester_pays: bool,
+    user_agent: str,
+    ca_bundle: str | None = None,
 ) -> S3Store:
     """Open a bucket with obstore as a client of botocore reaches it.
 
@@ -94,9 +101,11 @@ def open_store(
         credentials: botocore's, which are renewed by themselves; None for a public bucket.
         requester_pays: pay for the requests.
         user_agent: how requests name the program.
+        ca_bundle: file with certificates of authorities to trust besides those of the system.
     """
     from obstore.store import S3Store
 
+    trusted: ClientConfig = {} if ca_bundle is None else {"root_certificate": Path(ca_bundle).read_bytes()}
     return S3Store(
         bucket,
         config={
@@ -113,6 +122,7 @@ def open_store(
             "connect_timeout": _CONNECT_SECONDS,
             "timeout": _SECONDS,
             "user_agent": user_agent,
+            **trusted,
         },
         # Callers decide about further tries.
         retry_config={"max_retries": 0},

@@ -202,19 +202,25 @@ class S3Source:
         return AccessReader(self._client, self._bucket, self._requests, kind, self._place.access)
 
     @cached_property
+    def _core(self) -> Any:
+        """Session of botocore; that of boto3 gives it the profile."""
+        from botocore.session import get_session
+
+        core = get_session()
+        adapt(core)
+        return core
+
+    @cached_property
     def _session(self) -> Any:
         from boto3.session import Session
         from botocore.exceptions import BotoCoreError
-        from botocore.session import get_session
 
         try:
-            core = get_session()
-            adapt(core)
             return Session(
                 aws_access_key_id=self._options.access_key_id,
                 aws_secret_access_key=self._options.secret_access_key,
                 aws_session_token=self._options.session_token,
-                botocore_session=core,
+                botocore_session=self._core,
                 profile_name=self._options.profile,
                 region_name=self._options.region,
             )
@@ -249,6 +255,7 @@ class S3Source:
             self._bucket,
             endpoint_of(self._client),
             self._credentials,
+            ca_bundle=self._core.get_config_variable("ca_bundle"),
             requester_pays=self._options.requester_pays,
             user_agent=USER_AGENT,
         )

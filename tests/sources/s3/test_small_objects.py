@@ -5,18 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import ssl
 import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
+from parquetry.errors import TransientError
 from parquetry.sources.base import Place
 from parquetry.sources.s3 import small as module
 from parquetry.sources.s3.read import Read
 from parquetry.sources.s3.reading import ObjectReader
 from parquetry.sources.s3.small import SMALL_BYTES, SmallObjects
 from parquetry.sources.s3.source import S3Source, open_s3
+from tests.servers.certificates import certificate_for
 from tests.servers.listing_server import BUCKET, ListingServer, Reply
 
 OBJECT = Reply("text of the page", headers={"ETag": '"one"', "Last-Modified": "Tue, 06 May 2031 07:08:09 GMT"})
@@ -226,3 +229,29 @@ def test_request_is_signed_and_paid_for_as_the_options_say(options, signed, paye
     if signed:
         assert f"Credential={options['access_key_id']}/" in headers["Authorization"]
         assert "/eu-central-1/s3/" in headers["Authorization"]
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_authority_that_botocore_trusts_is_trusted(tmp_path, monkeypatch, is_trusted):
+    certificate = certificate_for(tmp_path, "127.0.0.1")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate.server)
+    config = tmp_path / "config"
+    keys = "aws_access_key_id = a\naws_secret_access_key = b\n"
+    config.write_text(f"[profile inside]\nca_bundle = {certificate.authority}\n{keys}[profile outside]\n{keys}")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)
+    server = ListingServer()
+    server._server.socket = tls.wrap_socket(server._server.socket, server_side=True)
+    with server:
+        server.answer = lambda query: OBJECT
+        url = server.url.replace("http:", "https:")
+        profile = "inside" if is_trusted else "outside"
+        source = source_of(BUCKET, endpoint_url=url, region="us-east-1", profile=profile)
+        through_s3fs = counted(source)
+        if is_trusted:
+            assert read(source).content == b"text of the page"
+            assert not through_s3fs
+        else:
+            with pytest.raises(TransientError, match="CERTIFICATE_VERIFY_FAILED"):
+                read(source)
