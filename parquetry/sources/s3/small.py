@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,10 @@ class SmallObjects:
 
     def __init__(self, bucket: str, open_store: Callable[[], S3Store]) -> None:
         self._bucket, self._open_store = bucket, open_store
+        self._store: S3Store | None = None
+        self._opening = threading.Lock()
         self._wrong = 0
         """reads in a row that failed and succeeded otherwise"""
-
-    @cached_property
-    def _store(self) -> S3Store:
-        return self._open_store()
 
     def read(self, key: str, size: int, otherwise: Callable[[], Read]) -> Read:
         """Read one object.
@@ -76,7 +74,9 @@ class SmallObjects:
     def _get(self, key: str) -> Read:
         import obstore
 
-        answer = obstore.get(self._store, key)
+        with self._opening:
+            store = self._store = self._store or self._open_store()
+        answer = obstore.get(store, key)
         content, meta = bytes(answer.bytes()), answer.meta
         etag = meta["e_tag"]
         if etag is None or len(content) != meta["size"]:

@@ -7,7 +7,10 @@ import json
 import logging
 import ssl
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from time import sleep
 
 import pytest
 from botocore.credentials import ReadOnlyCredentials
@@ -176,6 +179,25 @@ class Renewed:
     def get_frozen_credentials(self):
         self.times += 1
         return ReadOnlyCredentials(self._server.access_key, self._server.secret_key, None)
+
+
+def test_threads_that_begin_together_open_one_store(signed_in, bucket):
+    signed_in.put(bucket, "page.txt", "text of the page")
+    source, opened, begin = source_of(bucket), [], Barrier(8)
+
+    def open_slowly():
+        opened.append(source._store())
+        sleep(0.1)
+        return opened[-1]
+
+    def read_it(_):
+        begin.wait(60)
+        return small.read("page.txt", 16, pytest.fail).content
+
+    small = SmallObjects(bucket, open_slowly)
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(read_it, range(8))) == {b"text of the page"}
+    assert len(opened) == 1
 
 
 @pytest.mark.parametrize(("last", "times"), [(timedelta(minutes=10), 1), (timedelta(0), 3)])
