@@ -66,11 +66,9 @@ class ObjectReader:
             SettingsError: the credentials are no longer valid.
             TransientError: it could not be read this time.
         """
-        return (
-            self._through_s3fs(key, size)
-            if self._small is None
-            else self._small.read(key, size, lambda: self._through_s3fs(key, size))
-        )
+        if self._small is None:
+            return self._through_s3fs(key, size)
+        return self._small.read(key, size, lambda: self._through_s3fs(key, size))
 
     def _through_s3fs(self, key: str, size: int) -> Read:
         from fsspec.asyn import get_loop, sync

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import first_line
+from parquetry.known_secrets import announce
+from parquetry.printing import visible
 from parquetry.sources.s3.endpoint import S3Endpoint
 from parquetry.sources.s3.read import Read
 
@@ -30,6 +32,8 @@ _CREDENTIALS_LAST = timedelta(minutes=10)
 """time for which credentials may be kept: those that botocore gives are valid for at least this time"""
 _WRONG_IN_A_ROW = 3
 """reads that fail and succeed with s3fs before it is left to s3fs alone"""
+_SHOWN = 300
+"""characters of an error that the log shows; a server may have written it"""
 
 
 class SmallObjects:
@@ -63,22 +67,26 @@ class SmallObjects:
             failure = error
         else:
             self._wrong = 0
-            return found
+            return otherwise() if found is None else found
         # Not while that error is handled: it would be the context of what is raised here.
         read = otherwise()
         self._wrong += 1
         if self._wrong == _WRONG_IN_A_ROW:
-            log.warning("objects of s3://%s are read by s3fs alone, more slowly: %s", self._bucket, first_line(failure))
+            why = visible(first_line(failure)[:_SHOWN])
+            log.warning("objects of s3://%s are read by s3fs alone, more slowly: %s", self._bucket, why)
         return read
 
-    def _get(self, key: str) -> Read:
+    def _get(self, key: str) -> Read | None:
+        """Read an object; None, without its content, if it has been replaced by one that is not small."""
         import obstore
 
         with self._opening:
             store = self._store = self._store or self._open_store()
         answer = obstore.get(store, key)
-        content, meta = bytes(answer.bytes()), answer.meta
-        etag = meta["e_tag"]
+        meta = answer.meta
+        if meta["size"] > SMALL_BYTES:
+            return None
+        content, etag = bytes(answer.bytes()), meta["e_tag"]
         if etag is None or len(content) != meta["size"]:
             raise ValueError("an object without an entity tag, or with another size than announced")
         return Read(content, etag, meta["last_modified"])
@@ -138,6 +146,7 @@ class _Credentials:
 
     def __call__(self) -> S3Credential:
         frozen = self._credentials.get_frozen_credentials()
+        announce(frozen.secret_key, frozen.token)
         return {
             "access_key_id": frozen.access_key,
             "secret_access_key": frozen.secret_key,

@@ -8,6 +8,7 @@ import logging
 import ssl
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from time import sleep
@@ -16,6 +17,7 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from parquetry.errors import TransientError
+from parquetry.masking import masked
 from parquetry.sources.base import Place
 from parquetry.sources.s3 import small as module
 from parquetry.sources.s3.read import Read
@@ -79,6 +81,30 @@ def test_what_is_read_is_the_same_in_every_respect(signed_in, bucket, content, m
     assert not through_s3fs
     assert found.content == content
     assert found == ObjectReader(bucket, {}).read("page.txt", len(content))
+
+
+def test_object_that_has_grown_is_left_to_s3fs_before_its_content_is_read(caplog):
+    with ListingServer() as server:
+        server.answer = lambda query: replace(OBJECT, body="x" * (SMALL_BYTES + 1))
+        source = source_of(BUCKET, endpoint_url=server.url, region="us-east-1", anonymous=True)
+        through_s3fs = counted(source)
+        for _ in range(5):
+            assert source._reader._small._get("page.txt") is None
+            assert len(read(source).content) == SMALL_BYTES + 1
+    assert len(through_s3fs) == 5
+    assert not caplog.text
+
+
+def test_what_a_server_says_is_shown_cleaned_and_cut(caplog):
+    def refuse():
+        raise ValueError("\x1b[31m" + "x" * 1000)
+
+    small = SmallObjects("bucket", refuse)
+    for _ in range(5):
+        small.read("page.txt", 1, lambda: Read(b"", '"one"', datetime.now(UTC)))
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("objects of s3://bucket are read by s3fs alone, more slowly: \\u{1b}[31mxxx")
+    assert len(told) < 400
 
 
 def test_larger_objects_are_read_through_s3fs(signed_in, bucket):
@@ -198,6 +224,20 @@ def test_threads_that_begin_together_open_one_store(signed_in, bucket):
     with ThreadPoolExecutor(8) as threads:
         assert set(threads.map(read_it, range(8))) == {b"text of the page"}
     assert len(opened) == 1
+
+
+class New:
+    """Credentials of botocore that nobody has seen yet."""
+
+    def get_frozen_credentials(self):
+        return ReadOnlyCredentials("owner", "a-secret-of-2031", "a-token-of-2031")
+
+
+def test_renewed_credentials_are_masked_from_then_on():
+    both = "a-secret-of-2031 a-token-of-2031"
+    assert masked(both) == both
+    assert module._Credentials(New())()["token"] == "a-token-of-2031"
+    assert masked(both) == "*** ***"
 
 
 @pytest.mark.parametrize(("last", "times"), [(timedelta(minutes=10), 1), (timedelta(0), 3)])
