@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import first_line
 from parquetry.known_secrets import announce
-from parquetry.printing import visible
 from parquetry.sources.s3.endpoint import S3Endpoint
 from parquetry.sources.s3.read import Read
 
@@ -72,7 +71,7 @@ class SmallObjects:
         read = otherwise()
         self._wrong += 1
         if self._wrong == _WRONG_IN_A_ROW:
-            why = visible(first_line(failure)[:_SHOWN])
+            why = first_line(failure)[:_SHOWN]
             log.warning("objects of s3://%s are read by s3fs alone, more slowly: %s", self._bucket, why)
         return read
 

@@ -95,15 +95,15 @@ def test_object_that_has_grown_is_left_to_s3fs_before_its_content_is_read(caplog
     assert not caplog.text
 
 
-def test_what_a_server_says_is_shown_cleaned_and_cut(caplog):
+def test_what_a_server_says_is_cut(caplog):
     def refuse():
-        raise ValueError("\x1b[31m" + "x" * 1000)
+        raise ValueError("x" * 1000)
 
     small = SmallObjects("bucket", refuse)
     for _ in range(5):
         small.read("page.txt", 1, lambda: Read(b"", '"one"', datetime.now(UTC)))
     (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith("objects of s3://bucket are read by s3fs alone, more slowly: \\u{1b}[31mxxx")
+    assert told.startswith("objects of s3://bucket are read by s3fs alone, more slowly: xxx")
     assert len(told) < 400
 
 
