@@ -92,7 +92,12 @@ def _end_of_traceback(error: Exception) -> str:
 
 
 def open_ahead() -> None:
-    """Open the connection that `open_duckdb` returns next in a thread: DuckDB takes 20 ms to set itself up."""
+    """Open the connection that `open_duckdb` returns next in a thread: DuckDB takes 20 ms to set itself up.
+
+    One that waits already is enough: each takes memory.
+    """
+    if _ahead:
+        return
     thread = ThreadPoolExecutor(1, "duckdb")
     _ahead.append(thread.submit(_opened))
     thread.shutdown(wait=False)

@@ -174,20 +174,26 @@ def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) ->
     note_numbers(connection, "incoming" if additive else "parts.documents")
     if not additive:
         connection.execute("DELETE FROM parts.documents")
-    # Rows of one file have one sequence per namespace; a later sequence may be in another new file or already indexed.
+    # A later sequence of a document may be in another new file, or already indexed. The keys alone are sorted: rows are
+    # wide, and those of a new index many.
     connection.execute(
-        """CREATE OR REPLACE TEMP TABLE current AS SELECT * FROM (
-            SELECT * FROM incoming UNION ALL BY NAME
-            SELECT * EXCLUDE (doc, number) FROM parts.documents SEMI JOIN incoming USING (namespace, document_id)
-        ) QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1"""
+        """DELETE FROM incoming WHERE rowid IN (
+            SELECT rowid FROM (SELECT rowid, namespace, document_id, sequence FROM incoming)
+            QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) > 1
+        )"""
     )
     connection.execute(
-        """DELETE FROM parts.documents USING current
-        WHERE parts.documents.namespace = current.namespace AND parts.documents.document_id = current.document_id"""
+        """DELETE FROM incoming USING parts.documents AS d
+        WHERE incoming.namespace = d.namespace AND incoming.document_id = d.document_id
+            AND incoming.sequence < d.sequence"""
+    )
+    connection.execute(
+        """DELETE FROM parts.documents USING incoming
+        WHERE parts.documents.namespace = incoming.namespace AND parts.documents.document_id = incoming.document_id"""
     )
     connection.execute(
         """INSERT INTO parts.documents BY NAME
-        SELECT c.*, r.doc FROM current AS c LEFT JOIN parts.revisions AS r USING (revision) WHERE NOT c.removed"""
+        SELECT i.*, r.doc FROM incoming AS i LEFT JOIN parts.revisions AS r USING (revision) WHERE NOT i.removed"""
     )
     keep_numbers(connection)
 

@@ -38,7 +38,7 @@ from parquetry.storage.index.files import (
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, is_sound, update, written
+from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, build_memory, is_sound, update, written
 from parquetry.storage.index.segments import Division, segment_file, segment_files
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
@@ -186,10 +186,14 @@ class IndexFolder:
         def made(connection: Connection) -> bool:
             return build(connection, snapshot, language, self.division)
 
+        def made_in_little(connection: Connection) -> bool:
+            connection.execute(f"SET memory_limit = '{build_memory(connection, snapshot)}'")
+            return made(connection)
+
         if chunk_bytes(snapshot) <= _LARGE_BYTES:
             with suppress(duckdb.OutOfMemoryException):
                 delete(building)
-                return written(building, made, BUILD_MEMORY[0])
+                return written(building, made_in_little)
         delete(building)
         return written(building, made, BUILD_MEMORY[-1])
 

@@ -18,13 +18,16 @@ from parquetry.storage.index.build import advance, create_tables
 from parquetry.storage.index.segments import STORAGE, Division, attach_segments, segments_of
 from parquetry.storage.index.views import VectorSpace, statements
 from parquetry.storage.index.wear import divide
+from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.snapshot_views import failing
+from parquetry.storage.lake.snapshot_views import failing, scan
 
-BUILD_MEMORY = ("128MB", "1GB")
-"""memory that DuckDB uses to build an index before it spills to disk; the second if the first does not suffice, and for
-updates, which do not reach it"""
+BUILD_MEMORY = ("64MB", "128MB", "1GB")
+"""memory that DuckDB uses to build an index before it spills to disk: of short chunks; of others; and if that does not
+suffice, or for updates, which do not reach it"""
+_SHORT_CHUNK = 500
+"""characters per chunk, on average, up to which chunks are short"""
 
 
 @dataclass
@@ -82,6 +85,26 @@ def build(connection: Connection, snapshot: Snapshot, language: str, division: D
     """
     create_tables(connection, language)
     return update(connection, snapshot, division)
+
+
+def build_memory(connection: Connection, snapshot: Snapshot) -> str:
+    """Return the memory of `BUILD_MEMORY` in which DuckDB builds an index without reading from disk again and again.
+
+    Args:
+        connection: any connection.
+        snapshot: snapshot of the version.
+
+    Raises:
+        DamagedCorpus: a file of documents does not hold what was written.
+    """
+    files = snapshot.files["documents"]
+    check_written(snapshot, "documents", files)
+    filesystem_at(snapshot.layout.root).attach(connection)
+    ((is_short,),) = tuples(
+        connection,
+        f"SELECT coalesce(sum(characters) <= {_SHORT_CHUNK} * sum(chunks), false) FROM ({scan('documents', files)})",
+    )
+    return BUILD_MEMORY[0] if is_short else BUILD_MEMORY[1]
 
 
 def update(connection: Connection, snapshot: Snapshot, division: Division | None = None) -> bool:

@@ -104,6 +104,11 @@ class ReadingProgress:
             # The callback may draw this object's state: no lock is held.
             self._on_read()
 
+    def give_memory_back(self) -> None:
+        """Forget which documents were read; after the last batch no document is read again."""
+        with self._lock:
+            self._read = set()
+
     @property
     def slowest(self) -> SlowDocument | None:
         """Return the document that has been in reading longest; None if there is none."""

@@ -177,6 +177,7 @@ class DocumentRun(RunContext):
         if owns_process():
             # Another program may have processes of its own from that server.
             end_fork_server()
+        self.reading.give_memory_back()
         super().give_memory_back()
 
     def _close_pools(self) -> None:

@@ -201,3 +201,36 @@ def test_embedder_that_gave_its_memory_back_embeds_as_before(monkeypatch: pytest
     for _ in range(2):
         assert np.array_equal(embedder.embed(many).vectors, before)
     assert len(read) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="no figures of memory")
+def test_threads_of_the_tokenizer_remember_no_pieces() -> None:
+    """Ten thousand each would stay, even after the embedder has given its memory back: 10 MB more than this."""
+    ended = subprocess.run([sys.executable, "-c", _HELD_AFTER_MANY_WORDS], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert float(ended.stdout) < 10
+
+
+_HELD_AFTER_MANY_WORDS = """
+import random
+from pathlib import Path
+from parquetry.freed_memory import give_back, keep_little
+keep_little()
+from parquetry.embed.wordllama import WordLlamaEmbedder
+from parquetry.settings.embedding import EmbeddingSettings
+
+def held():
+    give_back()
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
+
+embedder = WordLlamaEmbedder(EmbeddingSettings())
+embedder.embed(["oak"] * 100)
+embedder.give_memory_back()
+before = held()
+letters = random.Random(1)
+for _ in range(300):
+    embedder.embed([" ".join("".join(letters.choices("etaoinshrdlu", k=9)) for _ in range(10)) for _ in range(10)])
+embedder.give_memory_back()
+print(held() - before)
+"""

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ from hypothesis import HealthCheck, example, given, settings
 
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import open_duckdb
 from parquetry.storage.index import folder as index_folder
 from parquetry.storage.index import identities as index_identities
-from parquetry.storage.index import wear
+from parquetry.storage.index import open_index, wear
 from parquetry.storage.index import words as index_words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import KEPT
-from parquetry.storage.index.open_index import attached, in_memory
+from parquetry.storage.index.open_index import attached, build_memory, in_memory
 from parquetry.storage.search.searcher import Searcher
 from tests.storage.index.forward import STEPS, WORDS, bring_forward, folder, refresh, texts
 from tests.storage.shelf import Shelf
@@ -41,6 +43,20 @@ def test_restored_version_is_indexed_again(shelf):
     shelf.lake.publish(shelf.lake.snapshot(), before, "restore")
     assert [text for text, _ in shelf.search("oak")] == ["oak first"]
     assert shelf.search("elm") == []
+
+
+def test_row_that_reaches_the_index_late_does_not_replace_a_later_one(shelf):
+    shelf.publish({"a.md": ["oak first"]})
+    early = set(shelf.lake.snapshot().files["documents"])
+    shelf.publish({"a.md": ["elm second"]})
+    second = shelf.lake.snapshot()
+    rest = [file for file in second.files["documents"] if file not in early]
+    folder(shelf).refresh(replace(second, files={**second.files, "documents": rest}))
+    shelf.publish({"b.md": ["ash"]})
+    refresh(shelf)
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (3, [])
+    assert [text for text, _ in shelf.search("elm")] == ["elm second"]
+    assert shelf.search("oak") == []
 
 
 def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
@@ -235,11 +251,24 @@ def test_index_that_needs_more_memory_than_usual_is_built_with_more(tmp_path, mo
     shelf = Shelf(tmp_path)
     shelf.publish({"a.md": ["oak and elm"]})
     monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB",))
+    monkeypatch.setattr(open_index, "BUILD_MEMORY", ("1MB", "1GB"))
     with pytest.raises(IndexNotWritten, match="Out of Memory"):
         refresh(shelf)
     monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB", "1GB"))
     refresh(shelf)
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [(["oak"] * 3, "64MB"), (["oak " * 200] * 3, "128MB"), ([], "128MB")],
+    ids=["short", "long", "no"],
+)
+def test_index_of_short_chunks_is_built_in_less_memory(tmp_path, chunks, expected):
+    shelf = Shelf(tmp_path)
+    shelf.publish({"a.md": chunks} if chunks else {})
+    with closing(open_duckdb()) as connection:
+        assert build_memory(connection, shelf.lake.snapshot()) == expected
 
 
 def test_identities_do_not_depend_on_how_many_are_made_at_a_time(tmp_path, monkeypatch):

@@ -292,9 +292,10 @@ def test_run_that_gave_its_memory_back_has_no_processes_and_goes_on_when_asked(b
     assert workers() - before
     sources = []
     monkeypatch.setattr(run.fetching, "give_memory_back", lambda: sources.append("have given it back"))
+    assert run.reading._read
     run.give_memory_back()
     assert not workers() - before
-    assert sources == ["have given it back"]
+    assert (sources, run.reading._read) == (["have given it back"], set())
     assert (run._vectors, run._stored) == ({}, None)
     assert [row.status for row in first.rows] == ["indexed"]
     publish(run, first)

@@ -110,6 +110,17 @@ def test_a_document_counts_once_however_often_it_is_tried_and_not_if_it_is_given
     assert told == ["read"]
 
 
+def test_documents_that_were_read_take_no_memory_after_the_last_batch(reading):
+    told = []
+    reading.on_read(lambda: told.append("read"))
+    for _ in range(2):
+        reading.read(change_of("a.pdf"))
+    reading.give_memory_back()
+    assert told == ["read"]
+    reading.read(change_of("a.pdf"))
+    assert told == ["read", "read"]
+
+
 def test_an_image_that_is_still_to_be_described_is_not_read_when_it_is_extracted(reading):
     told = []
     reading.on_read(lambda: told.append("read"))
