@@ -18,7 +18,7 @@ from parquetry.errors import DamagedCorpus
 from parquetry.language.stems import stop_words
 from parquetry.plural import counted
 from parquetry.storage.database import Connection, sql_list, transaction, tuples
-from parquetry.storage.files.layout import TABLES, WIDENED, Table, file_name
+from parquetry.storage.files.layout import TABLES, Table, file_name
 from parquetry.storage.index import segments
 from parquetry.storage.index.codes import add_codes, make_codes
 from parquetry.storage.index.identities import add_identities, keep_numbers, note_numbers
@@ -147,6 +147,11 @@ def _columns(table: str) -> str:
     return ", ".join(f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}' for field in fields)
 
 
+def _columns_of(connection: Connection, table: str) -> set[str]:
+    """Return the names of the columns that a table has."""
+    return {name for (name,) in tuples(connection, f"SELECT column_name FROM (DESCRIBE {table})")}
+
+
 def _write_state(connection: Connection, state: IndexState) -> None:
     values = {
         "format": str(state.format),
@@ -245,8 +250,7 @@ def _wanted(connection: Connection) -> None:
 def _spaces(connection: Connection) -> list[tuple[int, int]]:
     """Return the vector spaces of new revisions, after creating their tables."""
     for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
-        names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE segment.chunks)")]
-        if f"vector_{space}" in names:
+        if f"vector_{space}" in _columns_of(connection, "segment.chunks"):
             continue
         connection.execute(f"ALTER TABLE segment.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
         make_codes(connection, space, dimension)
@@ -321,9 +325,9 @@ def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: 
 
     fresh, additive = _fresh_files(snapshot, state, table)
     # An index of an earlier program lacks columns that were added later.
-    for field in schema.SCHEMAS[table] if table in WIDENED else ():
-        column = f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}'
-        connection.execute(f"ALTER TABLE parts.{table} ADD COLUMN IF NOT EXISTS {column}")
+    there = _columns_of(connection, f"parts.{table}")
+    for field in (each for each in schema.SCHEMAS[table] if each.name not in there):
+        connection.execute(f'ALTER TABLE parts.{table} ADD COLUMN "{field.name}" {schema.DUCKDB_TYPES[field.type]}')
     if not additive:
         connection.execute(f"DELETE FROM parts.{table}")
     connection.execute(f"INSERT INTO parts.{table} BY NAME SELECT * FROM {_scan(table, fresh)}")

@@ -9,6 +9,7 @@ import pytest
 
 from parquetry import ids
 from parquetry.errors import DamagedCorpus
+from parquetry.storage.index import folder
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.known import IndexedRows, KnownTables
 from parquetry.storage.lake import damage, stored
@@ -176,6 +177,16 @@ def test_index_of_an_earlier_program_learns_the_texts_at_the_next_update(shelf):
     shelf.publish({"e.md": ["five"]})
     index(shelf)
     assert told(shelf, "old", "five") == (5, [["run-1"], ["run-5"]])
+
+
+def test_index_of_an_earlier_program_gets_the_columns_that_it_lacks(shelf, monkeypatch):
+    change_index(shelf, "ALTER TABLE parts.runs DROP COLUMN slowest")
+    monkeypatch.setattr(folder, "build", lambda *_: pytest.fail("built anew"))
+    shelf.publish({"d.md": ["four"]})
+    index(shelf)
+    with duckdb.connect(str(newest_file(shelf)), read_only=True) as connection:
+        columns = connection.execute("SELECT column_name FROM (DESCRIBE parts.runs)").fetchall()
+    assert ("slowest",) in columns
 
 
 def test_shards_that_gave_way_are_forgotten(shelf):
