@@ -8,7 +8,7 @@ until `needs_rebuild` requires a rebuild. A refresh therefore costs what the pub
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -49,6 +49,10 @@ _CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, tex
 _COPIED: tuple[Table, ...] = ("runs", "failures")
 _UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
 """errors of a damaged or missing shard"""
+
+
+MemoryOf = Callable[[int, int], str]
+"""returns memory for a number of chunks with a number of characters, as DuckDB writes it"""
 
 
 class UnfitIndex(ValueError):
@@ -93,12 +97,13 @@ def read_state(connection: Connection) -> IndexState:
     return IndexState(int(values["format"]), int(values["version"]), values["language"], files)
 
 
-def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
+def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None = None) -> dict[Table, str]:
     """Update the index in the current database to a version of the corpus, from whichever version it has.
 
     Args:
         connection: connection with the index as current database, open for writing.
         snapshot: snapshot of the lake.
+        memory: memory of DuckDB for the chunks that are new; None to leave it as it is.
 
     Returns:
         The damage of each table that a search does not need and that was therefore left unchanged.
@@ -109,7 +114,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
     state = read_state(connection)
     damaged = {table: wrong for table in _COPIED if (wrong := _damage(snapshot, state, table)) is not None}
     with transaction(connection):
-        _documents(connection, snapshot, state)
+        _documents(connection, snapshot, state, memory)
         _retire(connection)
         _check_models(connection)
         _wanted(connection)
@@ -169,13 +174,16 @@ def _write_state(connection: Connection, state: IndexState) -> None:
 # --- documents and revisions
 
 
-def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
+def _documents(connection: Connection, snapshot: Snapshot, state: IndexState, memory: MemoryOf | None) -> None:
     """Replace the rows of the changed documents."""
     fresh, additive = _fresh_files(snapshot, state, "documents")
     marks = marks_of(snapshot.layout)
     check_written(snapshot, "documents", fresh)
     note_checked(connection, snapshot, fresh, marks)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
+    if memory is not None:
+        amounts = tuples(connection, "SELECT coalesce(sum(chunks), 0), coalesce(sum(characters), 0) FROM incoming")
+        connection.execute(f"SET memory_limit = '{memory(*amounts[0])}'")
     note_numbers(connection, "incoming" if additive else "parts.documents")
     if not additive:
         connection.execute("DELETE FROM parts.documents")

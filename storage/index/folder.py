@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -24,11 +25,10 @@ from parquetry.storage.files.durable import replace
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table, file_name
-from parquetry.storage.index.build import FORMAT, IndexState, UnfitIndex, read_state
+from parquetry.storage.index.build import FORMAT, IndexState, MemoryOf, UnfitIndex, read_state
 from parquetry.storage.index.files import (
     FILE_NAME,
     IndexFile,
-    chunk_bytes,
     delete,
     folder_of,
     kept,
@@ -38,7 +38,7 @@ from parquetry.storage.index.files import (
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, build_memory, is_sound, update, written
+from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, is_sound, memory_of, update, written
 from parquetry.storage.index.segments import Division, segment_file, segment_files
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
@@ -52,8 +52,6 @@ _BUILDING = "building-"
 """prefix of the name of an unfinished file"""
 _CORRUPT = "Corrupt database file"
 """DuckDB's message for a block whose checksum does not match"""
-_LARGE_BYTES = 300_000_000
-"""bytes of chunk shards from which an index is not built in the smaller `BUILD_MEMORY`, which slows down sorting"""
 _TRIES = 100
 """attempts to open a file that other processes are replacing"""
 _PAUSE = 0.02
@@ -164,7 +162,7 @@ class IndexFolder:
                 delete(segment)
 
     def _build(self, snapshot: Snapshot, building: Path) -> IndexFile:
-        brought = self._advance(building, snapshot) if self._take_over(building) else None
+        brought = self._bring_forward(building, snapshot)
         segments = self._build_anew(snapshot, building) if brought is None else brought
         made = self._file(snapshot.version)
         made.begin_lease(segments)
@@ -183,19 +181,14 @@ class IndexFolder:
         """Build a file from the corpus; return the names of its segments."""
         language = self._present_language() or self._language
 
-        def made(connection: Connection) -> bool:
-            return build(connection, snapshot, language, self.division)
+        def made(memory: MemoryOf | None, connection: Connection) -> bool:
+            return build(connection, snapshot, language, self.division, memory)
 
-        def made_in_little(connection: Connection) -> bool:
-            connection.execute(f"SET memory_limit = '{build_memory(connection, snapshot)}'")
-            return made(connection)
-
-        if chunk_bytes(snapshot) <= _LARGE_BYTES:
-            with suppress(duckdb.OutOfMemoryException):
-                delete(building)
-                return written(building, made_in_little)
+        with suppress(duckdb.OutOfMemoryException):
+            delete(building)
+            return written(building, partial(made, memory_of), BUILD_MEMORY[0])
         delete(building)
-        return written(building, made, BUILD_MEMORY[-1])
+        return written(building, partial(made, None), BUILD_MEMORY[-1])
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
@@ -224,19 +217,37 @@ class IndexFolder:
                 shutil.copyfile(files[0].path, building)
             return held
 
-    def _advance(self, building: Path, snapshot: Snapshot) -> list[str] | None:
-        """Update a file; return the names of its segments, or None if a rebuild is better."""
+    def _bring_forward(self, building: Path, snapshot: Snapshot) -> list[str] | None:
+        """Update a file of an earlier version; return the names of its segments, or None if a rebuild is better."""
+        for memory in (memory_of, None):
+            if not self._take_over(building):
+                return None
+            with suppress(duckdb.OutOfMemoryException):
+                return self._advance(building, snapshot, memory)
+            # It may have been written to halfway.
+            delete(building)
+        return None
+
+    def _advance(self, building: Path, snapshot: Snapshot, memory: MemoryOf | None) -> list[str] | None:
+        """Update a file; return the names of its segments, or None if a rebuild is better.
+
+        Raises:
+            duckdb.OutOfMemoryException: DuckDB needs more memory.
+        """
 
         def brought(connection: Connection) -> bool:
             state = read_state(connection)
             if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
                 raise UnfitIndex
-            return update(connection, snapshot, self.division)
+            return update(connection, snapshot, self.division, memory)
 
-        # Any fault of a derived file is repaired by rebuilding it from the corpus.
-        with suppress(*_UNUSABLE):
+        try:
             return written(building, brought)
-        return None
+        except duckdb.OutOfMemoryException:
+            raise
+        except _UNUSABLE:
+            # Any fault of a derived file is repaired by rebuilding it from the corpus.
+            return None
 
     def opened_ones(self) -> Iterator[OpenIndex]:
         """Yield each index of this program's format that can be opened, of any version, newest first; to be closed."""

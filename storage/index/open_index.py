@@ -14,18 +14,19 @@ import duckdb
 from parquetry.errors import StorageError
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_string, transaction, tuples
 from parquetry.storage.files.filesystem import filesystem_at
-from parquetry.storage.index.build import advance, create_tables
+from parquetry.storage.index.build import MemoryOf, advance, create_tables
 from parquetry.storage.index.segments import STORAGE, Division, attach_segments, segments_of
 from parquetry.storage.index.views import VectorSpace, statements
 from parquetry.storage.index.wear import divide
-from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
-from parquetry.storage.lake.snapshot_views import failing, scan
+from parquetry.storage.lake.snapshot_views import failing
 
 BUILD_MEMORY = ("64MB", "128MB", "1GB")
-"""memory that DuckDB uses to build an index before it spills to disk: of short chunks; of others; and if that does not
-suffice, or for updates, which do not reach it"""
+"""memory that DuckDB uses to write to an index before it spills to disk: for short chunks; for others; and if that does
+not suffice, for few chunks, which do not reach it, and for very many, which take long to sort in less"""
+_FEW_CHUNKS = 2_000
+_VERY_MANY_CHUNKS = 200_000
 _SHORT_CHUNK = 500
 """characters per chunk, on average, up to which chunks are short"""
 
@@ -71,7 +72,13 @@ def another_session(connection: Connection) -> Connection:
     return session
 
 
-def build(connection: Connection, snapshot: Snapshot, language: str, division: Division | None = None) -> bool:
+def build(
+    connection: Connection,
+    snapshot: Snapshot,
+    language: str,
+    division: Division | None = None,
+    memory: MemoryOf | None = None,
+) -> bool:
     """Create the index of a version in the empty current database of a connection.
 
     Args:
@@ -79,47 +86,44 @@ def build(connection: Connection, snapshot: Snapshot, language: str, division: D
         snapshot: snapshot of the version.
         language: language of the words.
         division: as for `update`.
+        memory: as for `advance`.
 
     Returns:
         As `update`.
     """
     create_tables(connection, language)
-    return update(connection, snapshot, division)
+    return update(connection, snapshot, division, memory)
 
 
-def build_memory(connection: Connection, snapshot: Snapshot) -> str:
-    """Return the memory of `BUILD_MEMORY` in which DuckDB builds an index without reading from disk again and again.
+def memory_of(chunks: int, characters: int) -> str:
+    """Return the memory of `BUILD_MEMORY` in which DuckDB adds chunks without reading from disk again and again.
 
     Args:
-        connection: any connection.
-        snapshot: snapshot of the version.
-
-    Raises:
-        DamagedCorpus: a file of documents does not hold what was written.
+        chunks: number of chunks.
+        characters: number of their characters.
     """
-    files = snapshot.files["documents"]
-    check_written(snapshot, "documents", files)
-    filesystem_at(snapshot.layout.root).attach(connection)
-    ((is_short,),) = tuples(
-        connection,
-        f"SELECT coalesce(sum(characters) <= {_SHORT_CHUNK} * sum(chunks), false) FROM ({scan('documents', files)})",
-    )
-    return BUILD_MEMORY[0] if is_short else BUILD_MEMORY[1]
+    short, usual, much = BUILD_MEMORY
+    if not _FEW_CHUNKS < chunks < _VERY_MANY_CHUNKS:
+        return much
+    return short if characters <= _SHORT_CHUNK * chunks else usual
 
 
-def update(connection: Connection, snapshot: Snapshot, division: Division | None = None) -> bool:
+def update(
+    connection: Connection, snapshot: Snapshot, division: Division | None = None, memory: MemoryOf | None = None
+) -> bool:
     """Update the index in the current database of a connection to a version, with its views and macros.
 
     Args:
         connection: connection for writing.
         snapshot: snapshot of the version.
         division: where and when its rows move to segments; None to keep all in the current database.
+        memory: as for `advance`.
 
     Returns:
         True if rows moved to segments: `written` gives their space back.
     """
     filesystem_at(snapshot.layout.root).attach(connection)
-    damaged = advance(connection, snapshot)
+    damaged = advance(connection, snapshot, memory)
     moved = division is not None and divide(connection, division)
     wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")

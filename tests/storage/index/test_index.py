@@ -10,14 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.database import open_duckdb
 from parquetry.storage.index import folder as index_folder
 from parquetry.storage.index import identities as index_identities
 from parquetry.storage.index import open_index, wear
 from parquetry.storage.index import words as index_words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import KEPT
-from parquetry.storage.index.open_index import attached, build_memory, in_memory
+from parquetry.storage.index.open_index import attached, in_memory
 from parquetry.storage.search.searcher import Searcher
 from tests.storage.index.forward import STEPS, WORDS, bring_forward, folder, refresh, texts
 from tests.storage.shelf import Shelf
@@ -247,28 +246,69 @@ def test_doctor_finds_what_the_index_holds_otherwise(shelf, damage, what):
     assert [each for each in found if what in each.what]
 
 
-def test_index_that_needs_more_memory_than_usual_is_built_with_more(tmp_path, monkeypatch):
-    shelf = Shelf(tmp_path)
-    shelf.publish({"a.md": ["oak and elm"]})
-    monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB",))
-    monkeypatch.setattr(open_index, "BUILD_MEMORY", ("1MB", "1GB"))
+@pytest.fixture
+def little(monkeypatch):
+    """Call it with the memory for short chunks, for others, and for the rest; no number of chunks is few then."""
+
+    def set_to(*memory):
+        for module in (index_folder, open_index):
+            monkeypatch.setattr(module, "BUILD_MEMORY", memory)
+        monkeypatch.setattr(open_index, "_FEW_CHUNKS", 0)
+
+    return set_to
+
+
+@pytest.mark.parametrize("text", ["oak and elm", "oak and elm " * 50], ids=["short", "long"])
+def test_index_that_needs_more_memory_than_usual_is_built_with_more(shelf, little, text):
+    shelf.publish({"a.md": [text]})
+    little("1MB", "1MB", "1MB")
     with pytest.raises(IndexNotWritten, match="Out of Memory"):
         refresh(shelf)
-    monkeypatch.setattr(index_folder, "BUILD_MEMORY", ("1MB", "1GB"))
+    little("1MB", "1MB", "1GB")
     refresh(shelf)
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
 
 
+@pytest.mark.parametrize("publishes", [1, 2], ids=["copy", "spare"])
+def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, little, monkeypatch, publishes):
+    for number in range(publishes):
+        shelf.publish({f"{number}.md": ["oak"]})
+        refresh(shelf)
+    monkeypatch.setattr(index_folder, "build", lambda *_: pytest.fail("built anew"))
+    tried, update = [], index_folder.update
+    monkeypatch.setattr(index_folder, "update", lambda *given: tried.append(given[-1]) or update(*given))
+    little("1MB", "1MB", "1GB")
+    shelf.publish({"a.md": ["elm"]})
+    refresh(shelf)
+    assert tried == [open_index.memory_of, None]
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (publishes + 1, [])
+    assert [text for text, _ in shelf.search("elm")] == ["elm"]
+
+
+def test_memory_of_an_index_follows_the_texts_that_are_new(shelf, monkeypatch):
+    asked = []
+    monkeypatch.setattr(index_folder, "memory_of", lambda *amounts: asked.append(amounts) or "1GB")
+    shelf.publish({"a.md": ["oak", "elm"], "b.md": ["ash"]})
+    refresh(shelf)
+    shelf.publish({"c.md": ["birch", "beech", "holly"]})
+    refresh(shelf)
+    assert asked == [(3, 10), (3, 17)]
+
+
 @pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [(["oak"] * 3, "64MB"), (["oak " * 200] * 3, "128MB"), ([], "128MB")],
-    ids=["short", "long", "no"],
+    ("chunks", "characters", "expected"),
+    [
+        (0, 0, "1GB"),
+        (2_000, 100_000, "1GB"),
+        (2_001, 100_000, "64MB"),
+        (20_000, 10_000_000, "64MB"),
+        (20_000, 10_000_001, "128MB"),
+        (199_999, 1_000_000, "64MB"),
+        (200_000, 1_000_000, "1GB"),
+    ],
 )
-def test_index_of_short_chunks_is_built_in_less_memory(tmp_path, chunks, expected):
-    shelf = Shelf(tmp_path)
-    shelf.publish({"a.md": chunks} if chunks else {})
-    with closing(open_duckdb()) as connection:
-        assert build_memory(connection, shelf.lake.snapshot()) == expected
+def test_short_chunks_are_indexed_in_less_memory_than_long_ones(chunks, characters, expected):
+    assert open_index.memory_of(chunks, characters) == expected
 
 
 def test_identities_do_not_depend_on_how_many_are_made_at_a_time(tmp_path, monkeypatch):
