@@ -24,11 +24,15 @@ from parquetry.storage.lake.snapshot_views import failing
 
 BUILD_MEMORY = ("64MB", "128MB", "1GB")
 """memory that DuckDB uses to write to an index before it spills to disk: for short chunks; for others; and if that does
-not suffice, for few chunks, which do not reach it, and for very many, which take long to sort in less"""
+not suffice, for few chunks, which do not reach it, and for much text, which does not fit into less"""
 _FEW_CHUNKS = 2_000
-_VERY_MANY_CHUNKS = 200_000
-_SHORT_CHUNK = 500
+_MANY_CHUNKS = 200_000
+_MUCH_TEXT = 100_000_000
+"""characters"""
+_SHORT_CHUNK = 250
 """characters per chunk, on average, up to which chunks are short"""
+_SHORT_TEXT = 20_000_000
+"""characters of all short chunks"""
 
 
 @dataclass
@@ -103,9 +107,9 @@ def memory_of(chunks: int, characters: int) -> str:
         characters: number of their characters.
     """
     short, usual, much = BUILD_MEMORY
-    if not _FEW_CHUNKS < chunks < _VERY_MANY_CHUNKS:
+    if chunks <= _FEW_CHUNKS or chunks >= _MANY_CHUNKS or characters >= _MUCH_TEXT:
         return much
-    return short if characters <= _SHORT_CHUNK * chunks else usual
+    return short if characters <= min(_SHORT_CHUNK * chunks, _SHORT_TEXT) else usual
 
 
 def update(

@@ -63,7 +63,8 @@ def audited(page: Any, width: int) -> None:
 
 def walked(page: Any) -> None:
     """Check that Tab reaches everything that can be operated, each with a visible focus, uncovered."""
+    # A page that scrolls smoothly may still be on its way to what has the focus when the next key comes.
+    page.emulate_media(reduced_motion="reduce")
     for _ in range(page.evaluate(_BEGIN) + 1):
         page.keyboard.press("Tab")
-    assert page.evaluate("walk.faults") == [], page.url
-    assert page.evaluate("walk.told()") == [], page.url
+    assert (page.url, page.evaluate("walk.faults"), page.evaluate("walk.told()")) == (page.url, [], [])
