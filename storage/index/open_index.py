@@ -24,7 +24,7 @@ from parquetry.storage.lake.snapshot_views import failing
 
 BUILD_MEMORY = ("64MB", "128MB", "1GB")
 """memory that DuckDB uses to write to an index before it spills to disk: for short chunks; for others; and if that does
-not suffice, for few chunks, which do not reach it, and for much text, which does not fit into less"""
+not suffice, for few chunks, which do not reach it, and for much text, with which less may not suffice"""
 _FEW_CHUNKS = 2_000
 _MANY_CHUNKS = 200_000
 _MUCH_TEXT = 100_000_000
