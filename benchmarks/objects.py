@@ -1,6 +1,8 @@
 """Cost of a bucket of many small objects: plan, first refresh, and refresh without changes.
 
 python -m benchmarks.objects
+
+With `--first N`, a corpus of the first N objects is there before the others are put into the bucket and planned.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     steps = {}
     with seaweed() as server, tempfile.TemporaryDirectory(prefix="objects-benchmark-", dir=options.scratch) as scratch:
         bucket = server.bucket("objects")
+        fill(server, bucket, range(options.first))
+        if options.first:
+            steps["first"] = run(server, bucket, ["refresh", "--direct"], Path(scratch))
         started = time.perf_counter()
-        fill(server, bucket, options.objects)
+        fill(server, bucket, range(options.first, options.objects))
         print(f"{options.objects} objects in {time.perf_counter() - started:.0f} s", flush=True)
         for step, command in (
             ("plan", ["plan"]),
@@ -41,19 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             wait_until_idle(options.max_load)
             steps[step] = run(server, bucket, command, Path(scratch))
             print(f"{step}: {steps[step]}", flush=True)
-    result = {"conditions": conditions(PACKAGES), "objects": options.objects, "steps": steps}
-    print(f"written to {write_result('objects', result, options.results)}")
+    result = {"conditions": conditions(PACKAGES), "objects": options.objects, "first": options.first, "steps": steps}
+    print(f"written to {write_result(options.name, result, options.results)}")
     return result
 
 
-def fill(server: S3Server, bucket: str, count: int) -> None:
+def fill(server: S3Server, bucket: str, numbers: range) -> None:
     def put(number: int) -> None:
         words = " ".join(_WORDS[(number // 10**place) % 10] for place in range(6))
         text = f"Note {number}.\n\nThe {words} of batch {number} was counted and found complete.\n"
         server.put(bucket, f"{number // _PER_FOLDER:04}/note-{number:07}.txt", text)
 
     with ThreadPoolExecutor(16) as pool:
-        for _ in pool.map(put, range(count)):
+        for _ in pool.map(put, numbers):
             pass
 
 
@@ -81,8 +86,10 @@ def _difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.objects", description=__doc__)
     parser.add_argument("--objects", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0, help="objects that a corpus has before the others are there")
     parser.add_argument("--max-load", type=float, help="wait before each run until the load average is below this")
     parser.add_argument("--scratch", type=Path, help="where the corpus goes")
+    parser.add_argument("--name", default="objects", help="of the result file")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args(arguments)
 

@@ -195,7 +195,8 @@ class _Pieces:
         # The normaliser marks spaces; the pieces carry their marks. A control token in a text is plain text.
         tokenizer.normalizer = None
         tokenizer.encode_special_tokens = True
-        # Each of its threads would remember ten thousand pieces, even after the tokenizer is gone; we remember them.
+        # Each of its threads would remember ten thousand pieces, even after the tokenizer is gone; `_kept` has them.
+        # There is no public way for a tokenizer that is read from a file.
         tokenizer.model._resize_cache(0)
         return tokenizer
 
