@@ -147,10 +147,28 @@ def transaction(connection: Connection) -> Iterator[None]:
     """Run many statements in one commit; each commit of its own would wait for the disk."""
     connection.execute("BEGIN")
     with ExitStack() as unfinished:
-        unfinished.callback(connection.execute, "ROLLBACK")
+        unfinished.callback(_roll_back, connection)
         yield
         unfinished.pop_all()
     connection.execute("COMMIT")
+
+
+def _roll_back(connection: Connection) -> None:
+    # A commit that failed has ended the transaction.
+    with suppress(duckdb.TransactionException):
+        connection.execute("ROLLBACK")
+
+
+def commit_part(connection: Connection) -> None:
+    """Commit what a transaction did so far, and go on in another: DuckDB frees tables that it replaced.
+
+    For a database that is thrown away if the rest fails.
+
+    Args:
+        connection: connection within `transaction`.
+    """
+    connection.execute("COMMIT")
+    connection.execute("BEGIN")
 
 
 def sql_list(values: Iterable[str]) -> str:

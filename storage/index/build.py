@@ -103,7 +103,8 @@ def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None 
     Args:
         connection: connection with the index as current database, open for writing.
         snapshot: snapshot of the lake.
-        memory: memory of DuckDB for the chunks that are new; None to leave it as it is.
+        memory: memory of DuckDB for the chunks that are new, whose rows wait in files where it spills if they are many;
+            None to leave it as it is.
 
     Returns:
         The damage of each table that a search does not need and that was therefore left unchanged.
@@ -127,8 +128,8 @@ def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None 
         _check_complete(connection, snapshot, first)
         for space, _ in spaces:
             add_codes(connection, space, first)
-        count_words(connection, first, state.language)
-        add_identities(connection, state.language)
+        count_words(connection, first, state.language, may_spill=memory is not None)
+        add_identities(connection, state.language, may_spill=memory is not None)
         _revisions(connection, first)
         files: dict[Table, Sequence[str]] = {}
         for table in (each for each in TABLES if each not in snapshot.damaged):

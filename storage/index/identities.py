@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from parquetry.storage.database import Connection, tuples
+from parquetry.storage.database import Connection, commit_part, tuples
 from parquetry.storage.index.tokens import CHUNK_CONTENT, tokenised
-from parquetry.storage.index.words import SLICE, count_of, learn_new
+from parquetry.storage.index.waiting import WaitingRows, waiting_rows
+from parquetry.storage.index.words import FEW_SLICES, SLICE, count_of, learn_new
 
 OPENING = 300
 """characters at the beginning of a text that tell what it is"""
@@ -100,12 +101,13 @@ def keep_numbers(connection: Connection) -> None:
         connection.execute("DELETE FROM parts.identities WHERE document IN (SELECT number FROM numbered)")
 
 
-def add_identities(connection: Connection, language: str) -> None:
+def add_identities(connection: Connection, language: str, *, may_spill: bool) -> None:
     """Number the documents that have no number yet, and add their identities.
 
     Args:
         connection: connection with the index as current database, chunks included.
         language: language of the words.
+        may_spill: as for `count_words`.
     """
     first = count_of(connection, "SELECT coalesce(max(number) + 1, 0) FROM parts.documents")
     connection.execute(
@@ -121,11 +123,15 @@ def add_identities(connection: Connection, language: str) -> None:
     )
     # In the order of the slices, each of which then reads only its part.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE openings AS FROM {_openings_of('numbered')} ORDER BY doc")
-    connection.execute("CREATE OR REPLACE TEMP TABLE weighted (term INTEGER, number INTEGER, weight FLOAT)")
-    for first_doc, last_doc in _slices_of_documents(connection):
-        _weigh(connection, f"doc BETWEEN {first_doc} AND {last_doc}", language)
-    connection.execute("INSERT INTO parts.identities FROM weighted ORDER BY term, number")
-    for table in ("numbered", "openings", "weighted"):
+    slices = _slices_of_documents(connection)
+    in_files = may_spill and len(slices) > FEW_SLICES
+    with waiting_rows(connection, "parts.identities", in_files=in_files) as weighted:
+        for first_doc, last_doc in slices:
+            if first_doc > slices[0][0]:
+                commit_part(connection)
+            _weigh(connection, f"doc BETWEEN {first_doc} AND {last_doc}", language, weighted)
+        weighted.sort_into_index("term, document")
+    for table in ("numbered", "openings"):
         connection.execute(f"DROP TABLE temp.{table}")
 
 
@@ -143,13 +149,14 @@ def _slices_of_documents(connection: Connection) -> list[tuple[int, int]]:
     ]
 
 
-def _weigh(connection: Connection, those: str, language: str) -> None:
-    """Add the identities of some documents to the temporary table `weighted`.
+def _weigh(connection: Connection, those: str, language: str, weighted: WaitingRows) -> None:
+    """Add the identities of some documents.
 
     Args:
         connection: connection with the index as current database.
         those: condition over `doc`.
         language: language of the words.
+        weighted: receives the rows.
     """
     documents, openings = f"(FROM numbered WHERE {those})", f"(FROM openings WHERE {those})"
     connection.execute(f"CREATE OR REPLACE TEMP TABLE contents AS {identity_contents(documents, openings)}")
@@ -161,6 +168,6 @@ def _weigh(connection: Connection, those: str, language: str) -> None:
     # Words of one stem share a term.
     found = """(SELECT term, number, field, sum(times) AS times
         FROM occurrences JOIN known USING (word) WHERE NOT stop GROUP BY ALL)"""
-    connection.execute(f"INSERT INTO weighted {weights_of_terms(found)}")
+    weighted.add(f"SELECT term, number AS document, weight FROM ({weights_of_terms(found)})")
     for table in ("contents", "occurrences", "known"):
         connection.execute(f"DROP TABLE temp.{table}")

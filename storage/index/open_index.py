@@ -23,12 +23,9 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
 
 BUILD_MEMORY = ("64MB", "128MB", "1GB")
-"""memory that DuckDB uses to write to an index before it spills to disk: for short chunks; for others; and if that does
-not suffice, for few chunks, which do not reach it, and for much text, with which less may not suffice"""
+"""memory that DuckDB uses to write to an index before it spills to disk: for short chunks; for others; and for few
+chunks, which do not reach it, or if that does not suffice"""
 _FEW_CHUNKS = 2_000
-_MANY_CHUNKS = 200_000
-_MUCH_TEXT = 100_000_000
-"""characters"""
 _SHORT_CHUNK = 250
 """characters per chunk, on average, up to which chunks are short"""
 _SHORT_TEXT = 20_000_000
@@ -107,7 +104,7 @@ def memory_of(chunks: int, characters: int) -> str:
         characters: number of their characters.
     """
     short, usual, much = BUILD_MEMORY
-    if chunks <= _FEW_CHUNKS or chunks >= _MANY_CHUNKS or characters >= _MUCH_TEXT:
+    if chunks <= _FEW_CHUNKS:
         return much
     return short if characters <= min(_SHORT_CHUNK * chunks, _SHORT_TEXT) else usual
 

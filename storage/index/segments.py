@@ -24,6 +24,8 @@ from parquetry.storage.files.durable import replace
 
 STORAGE = "STORAGE_VERSION 'v1.5.0'"
 """format of all files: the DuckDB command lines of the 1.x series can open them, too"""
+_MEMORY = "1GB"
+"""memory that DuckDB uses to write a segment before it spills to disk: its postings are sorted at once"""
 _PREFIX = "segment_"
 """prefix of the name of a segment, which is the name of its file and of the database when it is attached"""
 _NAME = re.compile(r"segment_[0-9a-f]{16}")
@@ -243,6 +245,7 @@ def _written(connection: Connection, folder: Path, source: str, first: int, end:
         first: number of the first revision.
         end: one more than that of the last one.
     """
+    connection.execute(f"SET memory_limit = '{_MEMORY}'")
     name = f"{_PREFIX}{uuid.uuid4().hex[:16]}"
     building = folder / f"building-{name}.duckdb"
     kept = f"WHERE doc >= {first} AND doc < {end} AND doc NOT IN (SELECT doc FROM parts.dead)"

@@ -6,62 +6,77 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from parquetry.language.stems import stemmer, stop_words
-from parquetry.storage.database import Connection, tuples
+from parquetry.storage.database import Connection, commit_part, tuples
 from parquetry.storage.index.segments import next_chunk
 from parquetry.storage.index.tokens import CHUNK_CONTENT, CHUNK_HEADINGS, HEADING_EXTRA, tokenised
+from parquetry.storage.index.waiting import WaitingRows, waiting_rows
 
 SLICE = 8_000
 """number of chunks processed at a time"""
+FEW_SLICES = 24
+"""number of slices whose rows need no files to wait in"""
 
 
-def count_words(connection: Connection, first: int, language: str) -> None:
+def count_words(connection: Connection, first: int, language: str, *, may_spill: bool) -> None:
     """Count the words of new chunks, and write the lengths of their revisions to a temporary table `lengths`.
 
     Args:
         connection: connection with the index as current database.
         first: number of the first new chunk.
         language: language of the words.
+        may_spill: True if rows of many chunks may wait in files, in the folder where DuckDB spills.
     """
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE counted (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)"
-    )
     connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
-    for start, end in slices(connection, first):
-        # Both in one statement: DuckDB takes 10 ms to prepare the patterns of the tokeniser, each time.
-        connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE tokenised AS
-            WITH fresh AS (
-                SELECT chunk, doc, text, headings FROM segment.chunks WHERE chunk >= {start} AND chunk < {end}
-            ), contents AS MATERIALIZED (
-                SELECT chunk, doc, true AS is_text, {CHUNK_CONTENT} AS content FROM fresh
-                UNION ALL SELECT chunk, doc, false, {CHUNK_HEADINGS} FROM fresh
-            ) {tokenised("contents")}"""
-        )
-        connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE occurrences AS
-            SELECT chunk, word, sum(CASE WHEN is_text THEN 1 ELSE {HEADING_EXTRA} END) AS tf
-            FROM (SELECT chunk, is_text, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
-        )
-        learn_new(connection, language)
-        # Without the lists, which would slow down every join.
-        connection.execute(
-            """CREATE OR REPLACE TEMP TABLE sizes AS
-            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised WHERE is_text"""
-        )
-        connection.execute(
-            """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
-                SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
-                FROM occurrences AS o JOIN known AS w USING (word) GROUP BY ALL
-            ) JOIN sizes USING (chunk)"""
-        )
-        connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
     initial = count_of(connection, "SELECT count(*) FROM segment.postings") == 0
-    connection.execute("INSERT INTO segment.postings FROM counted ORDER BY term, chunk")
+    many = next_chunk(connection) - first > FEW_SLICES * SLICE
+    with waiting_rows(connection, "segment.postings", in_files=may_spill and many) as postings:
+        for start, end in slices(connection, first):
+            _count_slice(connection, f"chunk >= {start} AND chunk < {end}", language, postings)
+        postings.sort_into_index("term, chunk")
     if initial:
         connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
         connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM segment.postings")
-    for table in ("counted", "tokenised", "occurrences", "known", "sizes"):
+    for table in ("tokenised", "occurrences", "known", "sizes"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
+
+
+def _count_slice(connection: Connection, those: str, language: str, postings: WaitingRows) -> None:
+    """Count the words of some chunks.
+
+    Args:
+        connection: connection with the index as current database.
+        those: condition over `chunk`.
+        language: language of the words.
+        postings: receives the rows.
+    """
+    # Both in one statement: DuckDB takes 10 ms to prepare the patterns of the tokeniser, each time.
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE tokenised AS
+        WITH fresh AS (
+            SELECT chunk, doc, text, headings FROM segment.chunks WHERE {those}
+        ), contents AS MATERIALIZED (
+            SELECT chunk, doc, true AS is_text, {CHUNK_CONTENT} AS content FROM fresh
+            UNION ALL SELECT chunk, doc, false, {CHUNK_HEADINGS} FROM fresh
+        ) {tokenised("contents")}"""
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE occurrences AS
+        SELECT chunk, word, sum(CASE WHEN is_text THEN 1 ELSE {HEADING_EXTRA} END) AS tf
+        FROM (SELECT chunk, is_text, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
+    )
+    learn_new(connection, language)
+    # Without the lists, which would slow down every join.
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE sizes AS
+        SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised WHERE is_text"""
+    )
+    postings.add(
+        """SELECT term, chunk, doc, tf, length FROM (
+            SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
+            FROM occurrences AS o JOIN known AS w USING (word) GROUP BY ALL
+        ) JOIN sizes USING (chunk)"""
+    )
+    connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
 
 
 def learn_new(connection: Connection, language: str) -> None:
@@ -113,9 +128,11 @@ def stems_of(words: Sequence[str], language: str) -> list[str]:
 
 
 def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of chunk numbers from `first` to the last."""
+    """Yield ranges of chunk numbers from `first` to the last; what was done for one is committed before the next."""
     count = next_chunk(connection)
     for start in range(first, count, SLICE):
+        if start > first:
+            commit_part(connection)
         yield start, min(start + SLICE, count)
 
 

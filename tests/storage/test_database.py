@@ -24,3 +24,19 @@ def test_one_connection_is_opened_ahead_however_often_it_is_asked_for(opened):
     assert first.execute("SELECT current_setting('TimeZone')").fetchall() == [("UTC",)]
     second = database.open_duckdb()
     assert opened == [first, second]
+
+
+def test_error_after_a_failed_commit_is_the_one_that_is_told():
+    def failing(connection):
+        with database.transaction(connection):
+            connection.execute("INSERT INTO kept VALUES (1)")
+            database.commit_part(connection)
+            connection.execute("INSERT INTO kept VALUES (2)")
+            connection.execute("ROLLBACK")
+            raise ValueError("the disk")
+
+    with database.open_duckdb() as connection:
+        connection.execute("CREATE TABLE kept (number INTEGER)")
+        with pytest.raises(ValueError, match="the disk"):
+            failing(connection)
+        assert connection.execute("FROM kept").fetchall() == [(1,)]
