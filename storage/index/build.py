@@ -126,9 +126,10 @@ def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None 
     # What has been added goes to disk before more is kept in memory.
     with transaction(connection):
         _check_complete(connection, snapshot, first)
+        end = segments.next_chunk(connection)
         for space, _ in spaces:
-            add_codes(connection, space, first)
-        count_words(connection, first, state.language, may_spill=memory is not None)
+            add_codes(connection, space, first, end)
+        count_words(connection, first, end, state.language, may_spill=memory is not None)
         add_identities(connection, state.language, may_spill=memory is not None)
         _revisions(connection, first)
         files: dict[Table, Sequence[str]] = {}

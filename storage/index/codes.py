@@ -31,15 +31,22 @@ def make_codes(connection: Connection, space: int, dimension: int) -> None:
     connection.unregister("rows")
 
 
-def add_codes(connection: Connection, space: int, first: int) -> None:
-    """Add sign bits of the new vectors, rotated by the rotation of their space."""
+def add_codes(connection: Connection, space: int, first: int, end: int) -> None:
+    """Add sign bits of new vectors, rotated by the rotation of their space.
+
+    Args:
+        connection: connection with the index as current database.
+        space: number of the space.
+        first: number of the first new chunk.
+        end: one more than that of the last one.
+    """
     import pyarrow as pa
 
     axes = _axes(connection, space)
-    for start, end in slices(connection, first):
+    for low, high in slices(connection, first, end):
         rows: pa.Table = connection.sql(
             f"""SELECT chunk, doc, vector_{space} AS vector FROM segment.chunks
-            WHERE chunk >= {start} AND chunk < {end} AND vector_{space} IS NOT NULL"""
+            WHERE chunk >= {low} AND chunk < {high} AND vector_{space} IS NOT NULL"""
         ).to_arrow_table()
         if not rows.num_rows:
             continue

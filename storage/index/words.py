@@ -7,7 +7,6 @@ from typing import Any
 
 from parquetry.language.stems import stemmer, stop_words
 from parquetry.storage.database import Connection, commit_part, tuples
-from parquetry.storage.index.segments import next_chunk
 from parquetry.storage.index.tokens import CHUNK_CONTENT, CHUNK_HEADINGS, HEADING_EXTRA, tokenised
 from parquetry.storage.index.waiting import WaitingRows, waiting_rows
 
@@ -17,21 +16,22 @@ FEW_SLICES = 24
 """number of slices whose rows need no files to wait in"""
 
 
-def count_words(connection: Connection, first: int, language: str, *, may_spill: bool) -> None:
+def count_words(connection: Connection, first: int, end: int, language: str, *, may_spill: bool) -> None:
     """Count the words of new chunks, and write the lengths of their revisions to a temporary table `lengths`.
 
     Args:
         connection: connection with the index as current database.
         first: number of the first new chunk.
+        end: one more than that of the last one.
         language: language of the words.
         may_spill: True if rows of many chunks may wait in files, in the folder where DuckDB spills.
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
     initial = count_of(connection, "SELECT count(*) FROM segment.postings") == 0
-    many = next_chunk(connection) - first > FEW_SLICES * SLICE
-    with waiting_rows(connection, "segment.postings", in_files=may_spill and many) as postings:
-        for start, end in slices(connection, first):
-            _count_slice(connection, f"chunk >= {start} AND chunk < {end}", language, postings)
+    in_files = may_spill and end - first > FEW_SLICES * SLICE
+    with waiting_rows(connection, "segment.postings", in_files=in_files) as postings:
+        for low, high in slices(connection, first, end):
+            _count_slice(connection, f"chunk >= {low} AND chunk < {high}", language, postings)
         postings.sort_into_index("term, chunk")
     if initial:
         connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
@@ -127,13 +127,12 @@ def stems_of(words: Sequence[str], language: str) -> list[str]:
     return [reduced if word.isalpha() else word for word, reduced in zip(words, stemmed, strict=True)]
 
 
-def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of chunk numbers from `first` to the last; what was done for one is committed before the next."""
-    count = next_chunk(connection)
-    for start in range(first, count, SLICE):
+def slices(connection: Connection, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of chunk numbers, from one to before another; what was done for one is committed before the next."""
+    for start in range(first, end, SLICE):
         if start > first:
             commit_part(connection)
-        yield start, min(start + SLICE, count)
+        yield start, min(start + SLICE, end)
 
 
 def count_of(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> int:
