@@ -16,6 +16,8 @@ from parquetry.storage.index.words import FEW_SLICES, SLICE, count_of, learn_new
 
 OPENING = 300
 """characters at the beginning of a text that tell what it is"""
+_OPENED_SLICES = 12
+"""slices whose openings are read together"""
 _NO_NAME = (
     r"(?i)[\d\W_]*|untitled.*|document[ \d]*|microsoft (word|excel|powerpoint)\b.*|"
     r".*\.(docx?|xlsx?|pptx?|pdf|indd|qxd)"
@@ -121,18 +123,18 @@ def add_identities(connection: Connection, language: str, *, may_spill: bool) ->
         """UPDATE parts.documents AS d SET number = n.number FROM numbered AS n
         WHERE d.namespace = n.namespace AND d.document_id = n.document_id"""
     )
-    # In the order of the slices, each of which then reads only its part.
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE openings AS FROM {_openings_of('numbered')} ORDER BY doc")
     slices = _slices_of_documents(connection)
     in_files = may_spill and len(slices) > FEW_SLICES
     with waiting_rows(connection, "parts.identities", in_files=in_files) as weighted:
-        for first_doc, last_doc in slices:
-            if first_doc > slices[0][0]:
+        for number, (first_doc, last_doc) in enumerate(slices):
+            if number:
                 commit_part(connection)
+            if number % _OPENED_SLICES == 0:
+                _read_openings(connection, first_doc, slices[number : number + _OPENED_SLICES][-1][1])
             _weigh(connection, f"doc BETWEEN {first_doc} AND {last_doc}", language, weighted)
         weighted.sort_into_index("term, document")
     for table in ("numbered", "openings"):
-        connection.execute(f"DROP TABLE temp.{table}")
+        connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
 def _slices_of_documents(connection: Connection) -> list[tuple[int, int]]:
@@ -147,6 +149,16 @@ def _slices_of_documents(connection: Connection) -> list[tuple[int, int]]:
             ) GROUP BY slice ORDER BY slice""",
         )
     ]
+
+
+def _read_openings(connection: Connection, first_doc: int, last_doc: int) -> None:
+    """Write the beginnings of the texts of some slices to a temporary table `openings`.
+
+    In the order of the slices, each of which then reads only its part. All chunks are looked through for them; but
+    openings of many documents are more than DuckDB sorts in little memory.
+    """
+    documents = f"(FROM numbered WHERE doc BETWEEN {first_doc} AND {last_doc})"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE openings AS FROM {_openings_of(documents)} ORDER BY doc")
 
 
 def _weigh(connection: Connection, those: str, language: str, weighted: WaitingRows) -> None:

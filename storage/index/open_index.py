@@ -28,7 +28,7 @@ chunks, which do not reach it, or if that does not suffice"""
 _FEW_CHUNKS = 2_000
 _SHORT_CHUNK = 250
 """characters per chunk, on average, up to which chunks are short"""
-_SHORT_TEXT = 20_000_000
+_SHORT_TEXT = 60_000_000
 """characters of all short chunks"""
 
 

@@ -303,8 +303,8 @@ def test_memory_of_an_index_follows_the_texts_that_are_new(shelf, monkeypatch):
         (2_001, 100_000, "64MB"),
         (20_000, 5_000_000, "64MB"),
         (20_000, 5_000_001, "128MB"),
-        (400_000, 20_000_000, "64MB"),
-        (400_000, 20_000_001, "128MB"),
+        (400_000, 60_000_000, "64MB"),
+        (400_000, 60_000_001, "128MB"),
     ],
 )
 def test_short_chunks_are_indexed_in_less_memory_than_long_ones(chunks, characters, expected):

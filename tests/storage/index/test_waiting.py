@@ -27,6 +27,7 @@ def small_slices(monkeypatch):
         for module in (words, identities):
             monkeypatch.setattr(module, "SLICE", 2)
             monkeypatch.setattr(module, "FEW_SLICES", few)
+        monkeypatch.setattr(identities, "_OPENED_SLICES", 3)
         monkeypatch.setattr(waiting, "_SORTED_ROWS", 7)
         monkeypatch.setattr(open_index, "_FEW_CHUNKS", 0)
 
