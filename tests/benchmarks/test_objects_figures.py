@@ -16,7 +16,7 @@ STEPS = {
     "refresh, nothing changed": "unchanged",
 }
 NO_RESULT = "0079-a-plan-waits-in-a-file.md"
-"""what a row without a result file names: its figures are of before results were kept"""
+"""decision named by the row whose figures are of before results were kept"""
 
 
 def section(page, title):
