@@ -103,8 +103,8 @@ def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None 
     Args:
         connection: connection with the index as current database, open for writing.
         snapshot: snapshot of the lake.
-        memory: memory of DuckDB for the chunks that are new, whose rows wait in files where it spills if they are many;
-            None to leave it as it is.
+        memory: memory of DuckDB for the chunks that are new; rows of many chunks wait in files. None to leave it as it
+            is, with all rows in tables.
 
     Returns:
         The damage of each table that a search does not need and that was therefore left unchanged.
@@ -123,7 +123,8 @@ def advance(connection: Connection, snapshot: Snapshot, memory: MemoryOf | None 
         spaces = _spaces(connection)
         for space, dimension in spaces:
             _chunks(connection, snapshot, state, space, dimension)
-    # What has been added goes to disk before more is kept in memory.
+    # What has been added goes to disk before more is kept in memory. Slices commit in between: nobody else sees the
+    # index before it is whole, and half an index is thrown away.
     with transaction(connection):
         _check_complete(connection, snapshot, first)
         end = segments.next_chunk(connection)

@@ -32,7 +32,7 @@ def make_codes(connection: Connection, space: int, dimension: int) -> None:
 
 
 def add_codes(connection: Connection, space: int, first: int, end: int) -> None:
-    """Add sign bits of new vectors, rotated by the rotation of their space.
+    """Add sign bits of new vectors, rotated by the rotation of their space; commits as `count_words` does.
 
     Args:
         connection: connection with the index as current database.

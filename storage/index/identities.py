@@ -104,7 +104,7 @@ def keep_numbers(connection: Connection) -> None:
 
 
 def add_identities(connection: Connection, language: str, *, may_spill: bool) -> None:
-    """Number the documents that have no number yet, and add their identities.
+    """Number the documents that have no number yet, and add their identities; commits as `count_words` does.
 
     Args:
         connection: connection with the index as current database, chunks included.

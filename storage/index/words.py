@@ -19,6 +19,8 @@ FEW_SLICES = 24
 def count_words(connection: Connection, first: int, end: int, language: str, *, may_spill: bool) -> None:
     """Count the words of new chunks, and write the lengths of their revisions to a temporary table `lengths`.
 
+    What was done for some thousand chunks is committed before the next.
+
     Args:
         connection: connection with the index as current database.
         first: number of the first new chunk.

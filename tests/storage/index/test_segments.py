@@ -15,8 +15,8 @@ from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index import wear
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import IndexFolder
-from parquetry.storage.index.open_index import attached, in_memory
-from parquetry.storage.index.segments import segment_files, segments_of
+from parquetry.storage.index.open_index import attached, build, in_memory, written
+from parquetry.storage.index.segments import Division, segment_files, segments_of
 from parquetry.storage.index.space import index_bytes
 from parquetry.storage.index.vector_memory import VectorMemories
 from tests.documentation import ROOT
@@ -239,3 +239,17 @@ def test_bytes_of_an_index_are_told_though_a_segment_is_gone(library):
     before, size = newest.bytes, gone.stat().st_size
     gone.unlink()
     assert newest.bytes == before - size
+
+
+def test_segment_is_written_in_as_much_memory_as_the_sort_of_its_postings_takes(library, tmp_path):
+    limits = []
+
+    def made(connection):
+        build(connection, library.lake.snapshot(), "none", Division(tmp_path, 20), lambda *_: "128MB")
+        limits.append(connection.execute("SELECT current_setting('memory_limit')").fetchall())
+        connection.execute("SET memory_limit = '1GB'")
+        limits.append(connection.execute("SELECT current_setting('memory_limit')").fetchall())
+        return False
+
+    assert written(tmp_path / "index.duckdb", made, "64MB")
+    assert limits[0] == limits[1]
