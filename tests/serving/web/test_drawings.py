@@ -97,7 +97,7 @@ def test_chunk_that_goes_on_is_outlined_on_each_of_its_pages(gallery):
 def test_picture_stands_beside_the_text_that_was_read_from_it(gallery):
     shown = gallery.asking["ada"].get(gallery.notice).text
     assert "FORKLIFT" in re.search(r'<div class="reading">(.*?)</section>', shown, re.DOTALL)[1].upper()
-    assert re.findall(r'<img src="([^"]+)" loading="lazy" alt="([^"]+)"', shown) == [
+    assert re.findall(r'<img src="([^"]+)" width="4" height="3" loading="lazy" alt="([^"]+)"', shown) == [
         (f"{gallery.notice}/pages/1", "The picture, whose text stands beside it")
     ]
     drawn = Image.open(io.BytesIO(asked(gallery, "pages/1", path=gallery.notice).content))

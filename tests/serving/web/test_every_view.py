@@ -148,6 +148,23 @@ def test_every_view_is_in_reach_of_all(estate, open_page, width):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+def test_page_of_a_file_that_comes_late_moves_nothing(estate, open_page, width):
+    page, held = open_page("/", base=estate.url, width=width), []
+    page.route("**/pages/1?*", lambda route: held.append(route))
+    with page.expect_request("**/pages/1?*"):
+        page.goto(estate.url + estate.views["GET /documents/{document_id}"])
+        page.get_by_role("heading", name="Page 1").scroll_into_view_if_needed()
+    picture, after = page.locator(".page-picture img"), page.get_by_role("heading", name="About")
+    before = after.bounding_box()["y"]
+    assert picture.evaluate("(image) => image.naturalWidth") == 0
+    with page.expect_event("requestfinished"):
+        held.pop().continue_()
+    until_drawn = "(image) => image.decode().then(() => image.naturalWidth)"
+    assert picture.evaluate(until_drawn) == 1200
+    assert after.bounding_box()["y"] == pytest.approx(before, abs=1)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
 def test_views_that_follow_a_form_are_in_reach_of_all(estate, open_page, width):
     page = open_page("/ask", base=estate.url, width=width)
     page.keyboard.type("How many days of holiday?")
