@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypeVar
@@ -109,7 +110,10 @@ def _dask(address: str | None, workers: int) -> Runner:
     if address is not None:
         return DaskTaskRunner(address=address)
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-    return DaskTaskRunner(cluster_kwargs=local)
+    # Its workers look at the frames of their threads a hundred times a second, which can stop a process of Python 3.11
+    # for ever: https://github.com/python/cpython/issues/106883.
+    profiled = {"distributed.worker.profile.enabled": sys.version_info >= (3, 12)}
+    return DaskTaskRunner(cluster_kwargs={**local, "config": profiled})
 
 
 def _threads(_: str | None, workers: int) -> Runner:

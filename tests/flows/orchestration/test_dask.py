@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from prefect import flow, task
 
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed")
 
@@ -20,6 +22,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
 from parquetry.planning.report import RunReport
 from parquetry.tasks.engine.gate import limit_of_embedding
+from parquetry.tasks.engine.remote import _RUNNERS
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import (
     NOTE_USD,
@@ -47,6 +50,8 @@ class Cluster:
 
     def start(self, program: str, *arguments: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        # As docs/many-machines.md asks for.
+        environment["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
         command = [sys.executable, "-m", "distributed.cli.dask_" + program, "--no-dashboard"]
         with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
             place = ["--scheduler-file", str(self.folder / "scheduler.json")]
@@ -83,9 +88,9 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
             process.wait()
 
 
-def on_dask(workshop: Workshop, address: str, **refresh: float) -> RunReport:
+def on_dask(workshop: Workshop, address: str | None, **refresh: float) -> RunReport:
     workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2, **refresh}
-    workshop.sections["run"] = {"task_runner": "dask", "address": address}
+    workshop.sections["run"] = {"task_runner": "dask", **({"address": address} if address else {})}
     return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
 
 
@@ -121,6 +126,37 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
         workshop.refresh()
         assert distributed == content_of(workshop.settings.corpus.root)
         assert [len(rows) for rows in distributed.values()] == [12, 12, 12]
+
+
+@task
+def told_by_worker() -> tuple[int, bool]:
+    """Return the process of a worker, and whether Dask looks at the frames of its threads."""
+    from distributed import get_worker
+
+    return os.getpid(), "profile" in get_worker().periodic_callbacks
+
+
+def test_run_without_an_address_starts_workers_for_its_time(workshop, prefect_api):
+    write_library(workshop, 8)
+    service = Service(2, seconds=PATIENCE)
+    with serving(workshop, service):
+        report = on_dask(workshop, None)
+    assert service.most == 2, "one worker did everything"
+    assert (report.error, report.documents.added) == (None, 8)
+    assert not multiprocessing.active_children()
+
+
+def test_workers_of_a_run_are_not_stopped_for_ever_by_their_profiler(prefect_api):
+    """In Python 3.11, looking at the frames of other threads can do that; a batch would wait for minutes."""
+
+    @flow
+    def asked():
+        with _RUNNERS["dask"](None, 2) as runner:
+            return [each.result() for each in [runner.submit(told_by_worker, {}) for _ in range(4)]]
+
+    told = asked()
+    assert os.getpid() not in [process for process, _ in told]
+    assert {is_profiled for _, is_profiled in told} == {sys.version_info >= (3, 12)}
 
 
 @pytest.fixture
