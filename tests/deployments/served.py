@@ -126,7 +126,7 @@ class Service(Api):
         assert any("parquetry.flows.orchestration.parent_watch" in each.cmdline() for each in family)
         self.process.send_signal(how)
         self.process.wait(PATIENCE)
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE)
         return not alive
 
 

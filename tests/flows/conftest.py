@@ -33,7 +33,7 @@ class Records:
 
     def task_runs(self, run: Any, expected: int) -> list[Any]:
         """Return the task runs of a flow run, by name; they arrive a moment after the flow run ended."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             answer = self.client.request(
                 "POST", "/task_runs/filter", json={"flow_runs": {"id": {"any_": [str(run.id)]}}, "limit": 200}

@@ -17,7 +17,7 @@ ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """well-known key of every Azurite"""
 _PROGRAM = Path(__file__).parents[2] / ".node" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 """maximum seconds until the emulator answers"""
 
 

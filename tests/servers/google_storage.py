@@ -13,7 +13,7 @@ from types import TracebackType
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 """maximum seconds until the emulator answers"""
 
 

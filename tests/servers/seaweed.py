@@ -21,7 +21,7 @@ from urllib.request import urlopen
 
 _ATTEMPTS = 3
 """attempts to start: another process may take a port between the search for a free one and its use"""
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 """maximum seconds until the server answers"""
 _REGION = "us-east-1"
 _PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")

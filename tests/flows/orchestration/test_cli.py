@@ -84,7 +84,7 @@ def server_of(process: subprocess.Popen[str]) -> psutil.Process:
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=30)
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     return not alive
 
 

@@ -35,7 +35,7 @@ def runner() -> Iterator[subprocess.Popen[str]]:
     yield process
     process.stdin.close()
     process.stdout.close()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
 
 
 def ask(runner: subprocess.Popen[str], root: Path, **moment: Any) -> dict[str, Any]:

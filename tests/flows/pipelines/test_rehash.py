@@ -94,7 +94,7 @@ def test_documents_are_read_once_and_several_at_a_time_and_a_changed_one_again(w
     assert lying.fetched == []
     assert done(workshop.refresh(rehash=True)) == ({"scanned": 40, "changed": 1, "unchanged": 39}, 1)
     assert Counter(lying.fetched) == Counter({path: 1 + (path == "7.md") for path in lying.contents})
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=120)
     lying.before_fetch = lambda _: together.wait()
     assert workshop.plan(rehash=True).sources[0].unchanged == 0
     assert lying.most_at_work >= 4

@@ -49,7 +49,7 @@ def children() -> Iterator[Children]:
     assert process.stdout is not None
     process.stdin.close()
     process.stdout.close()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
 
 
 def filled(root: Path, server: ChatServer) -> Shelf:

@@ -164,7 +164,7 @@ def test_slow_source_does_not_hold_up_the_others(shelves):
 
 def test_documents_of_one_batch_are_fetched_together(shelves):
     shelves.sections["refresh"] |= {"batch_documents": 4}
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=120)
     shelves.a.before_fetch = lambda _: together.wait()
     assert shelves.refresh().documents.added == 8
     assert shelves.a.most_at_work == 4

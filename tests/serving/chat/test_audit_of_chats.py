@@ -91,7 +91,7 @@ def test_a_caller_who_leaves(running, model, events, path, asked, stream):
             received += client.recv(4096)
         while not model.requests:
             time.sleep(0.01)
-    assert model.gone.wait(30)
+    assert model.gone.wait(120)
     (event,) = events()
     assert outcome(event) == ("knowledge.query", 499, None)
     assert event["user_id"] == "ada"

@@ -21,7 +21,7 @@ def test_chats_wait_for_a_service_that_embeds_side_by_side(tmp_path):
 
     def embedded(request):
         if request.inputs[0].startswith("Which"):
-            together.wait(30)
+            together.wait(120)
         return embeddings(request)
 
     workshop = Workshop(tmp_path)

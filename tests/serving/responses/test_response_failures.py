@@ -77,7 +77,7 @@ def test_a_client_that_leaves_a_stream_ends_the_request_to_the_model(running, se
     body = {"model": "m", "input": "Hi", "stream": True}
     with app.client(token_of(app, "ada")) as client, client.stream("POST", "/v1/responses", json=body) as answer:
         assert next(answer.iter_text()).startswith("event: response.created")
-    assert service.gone.wait(30)
+    assert service.gone.wait(120)
 
 
 def test_a_client_that_leaves_before_the_answer_ends_the_request_to_the_model(running, service):
@@ -86,7 +86,7 @@ def test_a_client_that_leaves_before_the_answer_ends_the_request_to_the_model(ru
     service.expect(silent(said("Hi."), 0))
     with pytest.raises(openai.APITimeoutError):
         client_of(app, token_of(app, "ada")).responses.create(model="m", input="Hi", timeout=0.5)
-    assert service.gone.wait(30)
+    assert service.gone.wait(120)
 
 
 def test_a_filter_that_cannot_be_used_is_named(client, service):

@@ -11,7 +11,7 @@ from tests.servers.http_app import working_app
 from tests.serving.web.browsing import Visitor
 from tests.workshop import Workshop
 
-SECONDS = 30_000
+SECONDS = 120_000
 """milliseconds that a busy machine may take for a step of a browser"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 """a name and text that would run a script in a page that does not escape it"""

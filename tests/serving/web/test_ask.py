@@ -246,7 +246,7 @@ def test_stop_ends_the_request_to_the_model_service(talk, model, person):
         step.release(3)
         assert next(response.iter_lines())
         assert not talk.service.gone.is_set()
-    assert talk.service.gone.wait(30)
+    assert talk.service.gone.wait(120)
 
 
 @pytest.mark.parametrize(
