@@ -15,9 +15,10 @@ from parquetry.model import Chunk
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.lake.added_texts import AddedTexts
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import StoredText, parse_structure
-from parquetry.storage.lake.text_shards import ShardsOfTexts, TextDirectory, text_key
+from parquetry.storage.lake.text_shards import ShardsOfTexts, TextDirectory
 from parquetry.storage.lake.trust import FILE, Trust
 from parquetry.storage.replaced_files import reread
 
@@ -82,8 +83,7 @@ class Stored:
         newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
         directory: TextDirectory | None = None,
     ) -> None:
-        self._added: dict[int, str] = {}
-        """beginning of a text hash -> chunk shard of this run that holds it"""
+        self._added = AddedTexts()
         self._newest = newest
         self._directory = directory
         self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
@@ -152,7 +152,7 @@ class Stored:
             text_hashes: hashes of the texts in it; the shard is searched for these only.
         """
         self._trust["chunks"].add(file)
-        self._added.update((text_key(key), file) for key in text_hashes)
+        self._added.add(file, text_hashes)
 
     def add_shard(self, file: str) -> None:
         """Add a chunk shard that another process of the run has written, as `add_chunks` does."""
@@ -168,7 +168,7 @@ class Stored:
             embedder: id of the model; vectors of any other are not returned.
         """
         keys = list(text_hashes)
-        added = sorted({self._added[key] for key in map(text_key, keys) if key in self._added})
+        added = self._added.files_of(keys)
         told = self._shards_of(keys)
         # A text that many shards hold is in the newest of them, mostly with its neighbours.
         found = self._vectors(keys, embedder, lambda files: (*told.newest(files), *added))
