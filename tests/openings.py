@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,14 +15,17 @@ _LARGEST = 1 << 20
 
 
 @contextmanager
-def openings(folders: Sequence[Path]) -> Iterator[Counter[Path]]:
-    """Count the openings of each file in the folders themselves; known after the block."""
+def opened(folders: Sequence[Path]) -> Iterator[set[Path]]:
+    """Find the files that are opened in the folders themselves; known after the block.
+
+    How often is not known: of two openings of a file, the kernel tells one if nothing else is opened in between.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     queue = libc.inotify_init1(os.O_NONBLOCK)
     watched = {libc.inotify_add_watch(queue, os.fsencode(folder), _OPENED): folder for folder in folders}
     assert queue >= 0
     assert min(watched) > 0
-    found: Counter[Path] = Counter()
+    found: set[Path] = set()
     try:
         yield found
         while content := _read(queue):
@@ -32,7 +34,7 @@ def openings(folders: Sequence[Path]) -> Iterator[Counter[Path]]:
                 name = content[_EVENT.size : _EVENT.size + length].rstrip(b"\0").decode()
                 content = content[_EVENT.size + length :]
                 if name:
-                    found[watched[watch] / name] += 1
+                    found.add(watched[watch] / name)
     finally:
         os.close(queue)
 
