@@ -1,4 +1,4 @@
-"""Which shard of a run holds a text, beside a dictionary."""
+"""The shard of a run that holds a text, beside a dictionary."""
 
 import hashlib
 import random
