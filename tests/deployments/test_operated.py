@@ -176,7 +176,7 @@ def test_events_of_a_bucket_start_a_run_for_each_burst_and_none_without(operated
 
     def woken(*types: str) -> list[dict[str, Any]]:
         runs = operated.runs("refresh/on-demand", *types)
-        return [run for run in runs if run["created_by"]["type"] == "AUTOMATION"]
+        return [run for run in runs if (run["created_by"] or {}).get("type") == "AUTOMATION"]
 
     with EmbeddingServer() as service:
         operated.settings(service.url + '"\napi_key = "sk-none', "docs")

@@ -130,7 +130,7 @@ SIDE_FILES = {
     "docs/b.tar": tarred(),
     "docs/c.tar.gz": gzip.compress(tarred()),
     "docs/.parquetry.toml": b'visibility = "individual"\nuser_id = "ada"\ntags = ["a", "b"]\n[access]\nx = 1\n',
-    "queries.txt": b'{"query": "oak table", "k": 3, "mode": "text"}\n{"query": "leave"}\nplain\n',
+    "queries.txt": b'{"query": "oak table", "k": 3, "mode": "text"}\n{"query": "leave"}\n',
     "beir/corpus.jsonl": b'{"_id": "1", "title": "A", "text": "oak table"}\n{"_id": "2", "text": "leave"}\n',
     "beir/queries.jsonl": b'{"_id": "q", "text": "oak"}\n',
     "beir/qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq\t1\t1\n",
@@ -182,8 +182,10 @@ def test_changed_side_files_are_read_or_refused_in_clear_lines(tmp_path, monkeyp
         finally:
             target.write_bytes(SIDE_FILES[name])
 
-    seen = fuzz(mutated([File(content, name) for name, content in SIDE_FILES.items()]), check, share=0.1)
-    assert {"plan: read", "queries.txt: read", "beir: read", "web: read"} <= {*seen}
+    files = [File(content, name) for name, content in SIDE_FILES.items()]
+    # Which changes are tried depends on the modules that are imported: Hypothesis takes constants from them.
+    assert {"plan: read", "queries.txt: read", "beir: read", "web: read"} <= {check(file) for file in files}
+    fuzz(mutated(files), check, share=0.1)
 
 
 def plan(capsys: pytest.CaptureFixture[str]) -> None:
