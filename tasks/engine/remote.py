@@ -110,10 +110,16 @@ def _dask(address: str | None, workers: int) -> Runner:
     if address is not None:
         return DaskTaskRunner(address=address)
     local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-    # Its workers look at the frames of their threads a hundred times a second, which can stop a process of Python 3.11
-    # for ever: https://github.com/python/cpython/issues/106883.
-    profiled = {"distributed.worker.profile.enabled": sys.version_info >= (3, 12)}
-    return DaskTaskRunner(cluster_kwargs={**local, "config": profiled})
+    return DaskTaskRunner(cluster_kwargs={**local, "config": _without_deadlocks()})
+
+
+def _without_deadlocks() -> dict[str, bool]:
+    """Return Dask's configuration of workers, without what can stop them for ever.
+
+    Their profiler looks at the frames of their threads a hundred times a second, which can deadlock a process of Python
+    3.11: https://github.com/python/cpython/issues/106883.
+    """
+    return {} if sys.version_info >= (3, 12) else {"distributed.worker.profile.enabled": False}
 
 
 def _threads(_: str | None, workers: int) -> Runner:

@@ -129,8 +129,10 @@ def test_any_command_line_ends_with_an_exit_code_and_clear_lines(made, tmp_path,
             assert (said.err + said.out).strip(), code
         return f"{arguments[0]} {code}"
 
+    # Few lines at random are right, and a busy machine tries fewer.
+    assert [check(["search", "oak table"]), check(["documents"])] == ["search 0", "documents 0"]
     seen = fuzz(lines(), check, share=0.2)
-    assert {"search 0", "search 2", "documents 0", "sql 2"} <= {*seen}
+    assert {"search 2", "sql 2"} <= {*seen}
 
 
 def _looks(folder: Path) -> list[tuple[str, int, float]]:
