@@ -175,6 +175,8 @@ TOGETHER = 200
 """maximum tests of a module that one process runs to make what they share only once; more take longer than making it"""
 
 
+# Before pytest-xdist reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run all tests of a server in one test process, so that it starts once, and keep them out of the fast tier.
 
