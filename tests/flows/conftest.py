@@ -14,10 +14,17 @@ from tests.servers.chat_server import ChatServer
 
 
 class Records:
-    """The Prefect API's records of flow runs."""
+    """Records of the flow runs of a test at Prefect: an earlier test may have had a folder of the same path."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._earlier = {run.id for run in self._newest()}
+
+    def _newest(self) -> list[Any]:
+        from prefect.client.schemas.sorting import FlowRunSort
+
+        runs: list[Any] = self.client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=200)
+        return runs
 
     def flow_run(self, corpus: str) -> Any:
         """Return the one flow run of a corpus that no other test uses."""
@@ -26,10 +33,7 @@ class Records:
 
     def flow_runs(self, corpus: str) -> list[Any]:
         """Return the flow runs of a corpus, newest first."""
-        from prefect.client.schemas.sorting import FlowRunSort
-
-        runs = self.client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=200)
-        return [run for run in runs if run.parameters.get("corpus") == corpus]
+        return [run for run in self._newest() if run.id not in self._earlier and run.parameters.get("corpus") == corpus]
 
     def task_runs(self, run: Any, expected: int) -> list[Any]:
         """Return the task runs of a flow run, by name; they arrive a moment after the flow run ended."""
