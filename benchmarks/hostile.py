@@ -24,6 +24,7 @@ from parquetry.chunking.chunker import Chunker
 from parquetry.errors import DocumentError
 from parquetry.extract.detect import detect
 from parquetry.extract.registry import extract
+from parquetry.garbage import collect_seldom
 from parquetry.model import RawDocument
 from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.base import Unread
@@ -158,7 +159,7 @@ def _isolated(build: Hostile, size: int, seconds: float, read: Read) -> dict[str
 def _limited(build: Hostile, size: int, seconds: float, read: Read, sender: Connection) -> None:
     # As in an extraction process.
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    collect_seldom()
     limit = ExtractionSettings().memory_mb * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     cpu = int(time.process_time() + seconds) + 1

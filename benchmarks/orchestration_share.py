@@ -1,5 +1,7 @@
 """Share of Prefect in a refresh of two minutes: without it, on a running server, and with a server of its own.
 
+A server of its own finds the home of an earlier one, as for all refreshes of a user but the first, or creates it.
+
     python -m benchmarks.orchestration_share
     python -m benchmarks.orchestration_share --folder FOLDER
 
@@ -22,11 +24,16 @@ from typing import Any
 
 from benchmarks.conditions import ROOT, conditions, write_result
 from benchmarks.process_tree import Measured, measure
-from parquetry.flows.orchestration.server import lasting_server
+from parquetry.flows.orchestration.server import lasting_server, own_server
 from tests.servers import embedding_server
 
 PACKAGES = ("parquetry", "prefect", "fastapi")
-WAYS = ("direct", "on a running server", "with a server of its own")
+DIRECT, RUNNING, OWN, FIRST = WAYS = (
+    "direct",
+    "on a running server",
+    "with a server of its own",
+    "with a server of its own, in a new home",
+)
 BATCHES, BATCH_DOCUMENTS, WORKERS = 24, 10, 2
 
 
@@ -37,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.scratch)))
         server = stack.enter_context(lasting_server(scratch / "prefect", 0))
         server.wait()
+        _make_home(scratch / "cache")
         folder, settings = (
             stack.enter_context(_service(options, scratch)) if not options.folder else (options.folder, "")
         )
@@ -45,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
                 state = scratch / f"{repetition}-{way.replace(' ', '-')}"
                 state.mkdir()
                 (state / "parquetry.toml").write_text(settings, "utf-8")
-                measured = _refresh(way, folder.absolute(), state, server.api_url)
+                cache = (state if way == FIRST else scratch) / "cache"
+                measured = _refresh(way, folder.absolute(), state, cache, server.api_url)
                 runs[way].append(_row(measured))
                 print(way, runs[way][-1], flush=True)
     name = "orchestration-share" + ("-documents" if options.folder else "")
@@ -75,7 +84,7 @@ def overhead(runs: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, flo
     for way in WAYS[1:]:
         told: dict[str, float] = {}
         for unit in ("wall_seconds", "processor_seconds"):
-            base = statistics.median(run[unit] for run in runs[WAYS[0]])
+            base = statistics.median(run[unit] for run in runs[DIRECT])
             more = statistics.median(run[unit] for run in runs[way]) - base
             told |= {unit: round(more, 2), unit.replace("seconds", "share"): round(more / base, 4)}
         added[way] = told
@@ -103,11 +112,25 @@ def _service(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[Path,
         )
 
 
-def _refresh(way: str, folder: Path, state: Path, api_url: str) -> Measured:
+def _make_home(cache: Path) -> None:
+    """Let a server of a run create its home in a folder of caches."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    try:
+        with own_server() as server:
+            server.wait()
+    finally:
+        if before is None:
+            del os.environ["XDG_CACHE_HOME"]
+        else:
+            os.environ["XDG_CACHE_HOME"] = before
+
+
+def _refresh(way: str, folder: Path, state: Path, cache: Path, api_url: str) -> Measured:
     program = [sys.executable, "-c", "from parquetry.serving.cli.main import main; main()", "refresh", str(folder)]
-    program += ["--corpus", "corpus", "--json", *(["--direct"] if way == WAYS[0] else [])]
-    environment = {"PYTHONPATH": str(ROOT), "PREFECT_HOME": str(state / "home")}
-    if way == WAYS[1]:
+    program += ["--corpus", "corpus", "--json", *(["--direct"] if way == DIRECT else [])]
+    environment = {"PYTHONPATH": str(ROOT), "PREFECT_HOME": str(state / "home"), "XDG_CACHE_HOME": str(cache)}
+    if way == RUNNING:
         environment["PREFECT_API_URL"] = api_url
     measured = measure(program, state, environment)
     if measured.exit_code != 0:

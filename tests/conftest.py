@@ -17,6 +17,7 @@ import pytest
 from _pytest.fixtures import SubRequest
 
 from parquetry import known_secrets
+from parquetry.garbage import collect_seldom
 from parquetry.llm import reply_forms
 from parquetry.llm.rate_limit import rate_limit_of
 from parquetry.process_folder import process_folder
@@ -144,7 +145,7 @@ def pytest_collection() -> Iterator[object]:
         return (yield)
     finally:
         _freeze_modules()
-        gc.set_threshold(50_000, 20, 100)
+        collect_seldom()
         gc.enable()
 
 

@@ -33,6 +33,7 @@ from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
 from parquetry.flows.orchestration.server_values import bring_secrets, config_of_run
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.freed_memory import keep_little
+from parquetry.garbage import collect_seldom
 from parquetry.masked_output import guard_output, masked_errors
 from parquetry.planning.report import RunError
 from parquetry.printing import visible
@@ -298,13 +299,14 @@ def settings_of_run(config: str | None, corpus: str | None) -> Settings:
 
 
 def begin() -> None:
-    """Keep secrets out of a flow's log, tie the process of a single run to its starter, and have it free memory."""
+    """Keep secrets out of a flow's log, and adjust the process of a single run: its end, its memory, its pace."""
     guard_output()
     if _OWN_PROCESS in os.environ:
         end_with_starter()
     # A flow of somebody else's may have called this one: the process is theirs.
     if os.environ.get(_OWN_PROCESS) == runtime.flow_run.id:
         keep_little()
+        collect_seldom()
 
 
 def _hush() -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+from parquetry.garbage import collect_seldom
 from parquetry.masked_output import guard_output
 
 STARTER = "PARQUETRY_STARTER"
@@ -48,6 +49,8 @@ def _watch_input() -> None:
 
 
 if __name__ == "__main__":
+    # All of Prefect is imported.
+    collect_seldom()
     threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
     guard_output()
     sys.argv[0] = "prefect"

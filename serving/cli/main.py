@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import errno
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import PurePath
 from typer.exceptions import Abort, TyperException
 
 from parquetry.errors import ParquetryError, classify
+from parquetry.garbage import collect_seldom
 from parquetry.masked_output import guard_output
 from parquetry.masking import masked
 from parquetry.printing import tell
@@ -26,8 +26,7 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """The program: runs the command line and exits."""
-    # At Python's default pace, imports alone are searched for cycles dozens of times.
-    gc.set_threshold(50_000, 20, 100)
+    collect_seldom()
     guard_output()
     _leave(run(sys.argv[1:]))
 

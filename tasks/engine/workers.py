@@ -27,6 +27,7 @@ from parquetry.chunking.chunker import Chunker
 from parquetry.chunking.fingerprint import sized
 from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
+from parquetry.garbage import collect_seldom
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.process_folder import process_folder
 from parquetry.tasks.engine.fork_server import (
@@ -168,10 +169,8 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     _limit_memory(extraction.memory_mb * _MIB)
     _die_with_parent()
     freed_memory.keep_little()
-    # Extraction creates millions of small objects, freed by reference counting: searching them for cycles at Python's
-    # default pace took a fifth of the time on real manuals.
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    collect_seldom()
     ocr.take_turns(turns)
     _extraction = extraction
     _chunking, _tokenizer = chunking, tokenizer

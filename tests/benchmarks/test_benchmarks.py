@@ -40,7 +40,12 @@ def test_share_of_prefect_is_what_it_adds_to_the_median_without_it():
         return [{"wall_seconds": each, "processor_seconds": each / 10} for each in wall]
 
     added = orchestration_share.overhead(
-        {"direct": runs(100, 120, 90), "on a running server": runs(104, 130, 91), "with a server of its own": runs(110)}
+        {
+            "direct": runs(100, 120, 90),
+            "on a running server": runs(104, 130, 91),
+            "with a server of its own": runs(110),
+            "with a server of its own, in a new home": runs(115),
+        }
     )
     assert added["on a running server"]["wall_seconds"] == 4
     assert added["with a server of its own"] == {
