@@ -19,6 +19,7 @@ from parquetry.flows.local import api_is_configured
 from parquetry.flows.orchestration.parent_watch import STARTER
 from parquetry.flows.orchestration.server import ENVIRONMENT, HEARTBEAT, HEARTBEAT_SECONDS, is_free, lasting_server
 from parquetry.freed_memory import keep_little
+from parquetry.garbage import collect_seldom
 from parquetry.ids import settings_hash
 from parquetry.printing import tell
 from parquetry.settings.sections import DEFAULT_FILE, load_settings
@@ -115,6 +116,7 @@ def main() -> None:
     """Serve until interrupted."""
     # The processes of runs inherit what PyArrow has to know before it is imported.
     keep_little()
+    collect_seldom()
     signal.signal(signal.SIGTERM, _leave_in_order)
     run_command(serve, "python -m parquetry.deployments")
 
