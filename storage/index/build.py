@@ -30,8 +30,8 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import replaced_by
 from parquetry.storage.lake.snapshot_views import scan
 
-FORMAT = 10
-"""incremented when an older program would misread the file; an index of another format is rebuilt"""
+FORMAT = 11
+"""incremented when an older program misreads the file, or wrote a wrong one; an index of another format is rebuilt"""
 
 _TABLES = (
     "CREATE SCHEMA parts",

@@ -8,6 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import duckdb
+
+from parquetry.errors import StorageError
 from parquetry.storage.database import Connection, sql_list, sql_string, tuples
 
 _SORTED_ROWS = 4_000_000
@@ -30,6 +33,7 @@ class WaitingRows:
         self._waiting = f"temp.waiting_{table.partition('.')[2]}"
         self._folder = folder
         self._files: list[str] = []
+        self._rows = 0
         if folder is None:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {self._waiting} AS FROM {table} LIMIT 0")
 
@@ -40,11 +44,12 @@ class WaitingRows:
             query: SQL of the rows, with the columns of the table.
         """
         if self._folder is None:
-            self._connection.execute(f"INSERT INTO {self._waiting} {query}")
+            self._rows += _changed(self._connection, f"INSERT INTO {self._waiting} {query}")
             return
         file = str(self._folder / f"{len(self._files)}.parquet")
         # Sorted, so that most of its rows are read for one range of terms alone.
-        self._connection.execute(f"COPY ({query} ORDER BY term) TO {sql_string(file)} (ROW_GROUP_SIZE {_ROW_GROUP})")
+        copied = f"COPY ({query} ORDER BY term) TO {sql_string(file)} (ROW_GROUP_SIZE {_ROW_GROUP})"
+        self._rows += _changed(self._connection, copied)
         self._files.append(file)
 
     def sort_into_index(self, order: str) -> None:
@@ -52,15 +57,34 @@ class WaitingRows:
 
         Args:
             order: columns by which they are sorted; `term` is the first.
+
+        Raises:
+            StorageError: DuckDB lost some. A search would find less, and nobody would know.
         """
+        written = self._sort(order)
+        if written != self._rows:
+            raise StorageError(
+                f"the search index is not complete: DuckDB {duckdb.__version__} kept {written} of {self._rows} rows of "
+                f"{self._table}"
+            )
+
+    def _sort(self, order: str) -> int:
         if self._folder is None:
-            self._connection.execute(f"INSERT INTO {self._table} FROM {self._waiting} ORDER BY {order}")
+            written = _changed(self._connection, f"INSERT INTO {self._table} FROM {self._waiting} ORDER BY {order}")
             self._connection.execute(f"DROP TABLE {self._waiting}")
-            return
-        rows = f"read_parquet({sql_list(self._files)})"
+            return written
+        rows, written = f"read_parquet({sql_list(self._files)})", 0
         for low, high in pairwise([*_first_terms(self._connection, rows), None]):
             those = f"term >= {low}" if high is None else f"term >= {low} AND term < {high}"
-            self._connection.execute(f"INSERT INTO {self._table} FROM {rows} WHERE {those} ORDER BY {order}")
+            sql = f"INSERT INTO {self._table} FROM {rows} WHERE {those} ORDER BY {order}"
+            written += _changed(self._connection, sql)
+        return written
+
+
+def _changed(connection: Connection, sql: str) -> int:
+    """Return the number of rows that a statement wrote."""
+    ((number,),) = tuples(connection, sql)
+    return int(number)
 
 
 @contextmanager

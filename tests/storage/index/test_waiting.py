@@ -5,11 +5,12 @@ from contextlib import closing
 import duckdb
 import pytest
 
+from parquetry.errors import StorageError
 from parquetry.storage.index import folder as index_folder
 from parquetry.storage.index import identities, open_index, waiting, words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.open_index import attached, in_memory
-from tests.storage.index.forward import WORDS, refresh
+from tests.storage.index.forward import WORDS, folder, refresh
 
 pytestmark = pytest.mark.slow
 LIBRARY = {f"{word} {number}.md": [f"{word} oak", f"ash {number}"] for number, word in enumerate(WORDS * 3)}
@@ -74,6 +75,50 @@ def test_rows_that_wait_in_files_become_the_same_index(shelf, small_slices, writ
     refresh(shelf)
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (2, [])
     assert [text for text, _ in shelf.search("birch")] == ["birch"]
+
+
+def named(number):
+    """Return a word of five letters for a number."""
+    return "".join(chr(ord("a") + number // 26**place % 26) for place in range(5))
+
+
+@pytest.mark.parametrize("is_update", [False, True], ids=["new", "update"])
+@pytest.mark.parametrize(("chunks", "words_each"), [(2_500, 60), (9_000, 20)], ids=["one-slice", "two-slices"])
+def test_every_word_of_a_thousand_documents_is_in_the_index(shelf, chunks, words_each, is_update):
+    """DuckDB 2.0.0 lost a whole row group and more that a transaction wrote to a table after no rows at all: a thousand
+    documents were found by none of their words, and no error told so."""
+    if is_update:
+        shelf.publish({"first.md": ["zzzzz"]})
+        refresh(shelf)
+    # No chunk has the words of another, but for the first.
+    texts = [
+        " ".join(map(named, [0, *range(each * words_each + 1, (each + 1) * words_each)])) for each in range(chunks)
+    ]
+    shelf.publish({f"{start}.md": texts[start : start + 10] for start in range(0, chunks, 10)})
+    refresh(shelf)
+    with shelf.index() as connection:
+        held = connection.execute("SELECT chunk, sum(tf), max(length) FROM parts.postings GROUP BY chunk").fetchall()
+    # Each chunk is under the heading "Heading", which counts three times, and is a word of its length.
+    assert sorted({tuple(map(int, row[1:])) for row in held})[-1] == (words_each + 3, words_each + 1)
+    assert len(held) == chunks + is_update
+    for chunk in (0, chunks // 2, chunks - 1):
+        assert [text for text, _ in shelf.search(named(chunk * words_each + 1))] == [texts[chunk]]
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1 + is_update, [])
+
+
+@pytest.mark.parametrize("few", [0, 100], ids=["files", "table"])
+def test_index_that_lacks_rows_is_no_index(shelf, small_slices, monkeypatch, few):
+    shelf.publish(LIBRARY)
+    small_slices(few)
+    changed = waiting._changed
+
+    def losing(connection, sql):
+        return changed(connection, sql if sql.startswith("COPY") or "waiting" in sql.split()[2] else f"{sql} LIMIT 3")
+
+    monkeypatch.setattr(waiting, "_changed", losing)
+    with pytest.raises(StorageError, match=r"not complete: DuckDB [\d.]+ kept \d+ of \d+ rows of segment.postings"):
+        refresh(shelf)
+    assert folder(shelf).files() == []
 
 
 def test_index_in_memory_and_few_slices_need_no_files(shelf, small_slices, written, tmp_path, monkeypatch):
