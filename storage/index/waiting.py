@@ -83,7 +83,7 @@ class WaitingRows:
 
 def _changed(connection: Connection, sql: str) -> int:
     """Return the number of rows that a statement wrote."""
-    ((number,),) = tuples(connection, sql)
+    ((number,),) = connection.execute(sql).fetchall()
     return int(number)
 
 
