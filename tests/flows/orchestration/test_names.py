@@ -97,7 +97,7 @@ def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
 
 
 @pytest.mark.slow
-def test_names_are_no_markup_in_the_report(library):
+def test_names_are_no_markup_in_the_report(library, prefect_api):
     """Otherwise viewing the report would load the image, and its links could have misleading texts."""
     name = "![a](http://192.0.2.1/p.png) [b](http://192.0.2.1) <img src=x> *c* _d_ `e` | f ~~g~~ # h & &lt; \\i"
     told = replace(run(library), refused=(name,), outages=(name,), warnings=(name,), left_out=(name,))
