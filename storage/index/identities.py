@@ -132,7 +132,7 @@ def add_identities(connection: Connection, language: str, *, may_spill: bool) ->
             if number % _OPENED_SLICES == 0:
                 _read_openings(connection, first_doc, slices[number : number + _OPENED_SLICES][-1][1])
             _weigh(connection, f"doc BETWEEN {first_doc} AND {last_doc}", language, weighted)
-        weighted.sort_into_index("term, document")
+        weighted.sort_into_index("document", first)
     for table in ("numbered", "openings"):
         connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
 

@@ -44,47 +44,47 @@ class WaitingRows:
             query: SQL of the rows, with the columns of the table.
         """
         if self._folder is None:
-            self._rows += _changed(self._connection, f"INSERT INTO {self._waiting} {query}")
+            self._write(f"INSERT INTO {self._waiting} {query}")
             return
         file = str(self._folder / f"{len(self._files)}.parquet")
         # Sorted, so that most of its rows are read for one range of terms alone.
-        copied = f"COPY ({query} ORDER BY term) TO {sql_string(file)} (ROW_GROUP_SIZE {_ROW_GROUP})"
-        self._rows += _changed(self._connection, copied)
+        self._write(f"COPY ({query} ORDER BY term) TO {sql_string(file)} (ROW_GROUP_SIZE {_ROW_GROUP})")
         self._files.append(file)
 
-    def sort_into_index(self, order: str) -> None:
+    def _write(self, sql: str) -> None:
+        ((number,),) = self._connection.execute(sql).fetchall()
+        self._rows += number
+
+    def sort_into_index(self, by: str, first: int) -> None:
         """Write all rows to the table.
 
         Args:
-            order: columns by which they are sorted; `term` is the first.
+            by: column by which the rows of a term are sorted.
+            first: its smallest value in these rows; all others of the table have a smaller one.
 
         Raises:
             StorageError: DuckDB lost some. A search would find less, and nobody would know.
         """
-        written = self._sort(order)
-        if written != self._rows:
+        if self._folder is None:
+            self._connection.execute(f"INSERT INTO {self._table} FROM {self._waiting} ORDER BY term, {by}")
+            self._connection.execute(f"DROP TABLE {self._waiting}")
+        else:
+            self._sort_files(by)
+        # A statement reports rows that it lost, and so does a count alone, for which nothing is read.
+        ((held, _),) = tuples(
+            self._connection, f"SELECT count(*), bit_xor({by}) FROM {self._table} WHERE {by} >= {first}"
+        )
+        if held != self._rows:
             raise StorageError(
-                f"the search index is not complete: DuckDB {duckdb.__version__} kept {written} of {self._rows} rows of "
+                f"the search index is not complete: DuckDB {duckdb.__version__} kept {held} of {self._rows} rows of "
                 f"{self._table}"
             )
 
-    def _sort(self, order: str) -> int:
-        if self._folder is None:
-            written = _changed(self._connection, f"INSERT INTO {self._table} FROM {self._waiting} ORDER BY {order}")
-            self._connection.execute(f"DROP TABLE {self._waiting}")
-            return written
-        rows, written = f"read_parquet({sql_list(self._files)})", 0
+    def _sort_files(self, by: str) -> None:
+        rows = f"read_parquet({sql_list(self._files)})"
         for low, high in pairwise([*_first_terms(self._connection, rows), None]):
             those = f"term >= {low}" if high is None else f"term >= {low} AND term < {high}"
-            sql = f"INSERT INTO {self._table} FROM {rows} WHERE {those} ORDER BY {order}"
-            written += _changed(self._connection, sql)
-        return written
-
-
-def _changed(connection: Connection, sql: str) -> int:
-    """Return the number of rows that a statement wrote."""
-    ((number,),) = connection.execute(sql).fetchall()
-    return int(number)
+            self._connection.execute(f"INSERT INTO {self._table} FROM {rows} WHERE {those} ORDER BY term, {by}")
 
 
 @contextmanager

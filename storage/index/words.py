@@ -34,7 +34,7 @@ def count_words(connection: Connection, first: int, end: int, language: str, *, 
     with waiting_rows(connection, "segment.postings", in_files=in_files) as postings:
         for low, high in slices(connection, first, end):
             _count_slice(connection, f"chunk >= {low} AND chunk < {high}", language, postings)
-        postings.sort_into_index("term, chunk")
+        postings.sort_into_index("chunk", first)
     if initial:
         connection.execute("DELETE FROM parts.meta WHERE key = 'sorted_postings'")
         connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM segment.postings")
