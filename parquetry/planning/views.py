@@ -33,7 +33,7 @@ def joined(parts: Iterable[Sequence[Record]]) -> Sequence[Record]:
     return _Joined(filled)
 
 
-class _View(Sequence[Record]):
+class View(Sequence[Record]):
     """A sequence that looks a record up whenever it is asked for."""
 
     @overload
@@ -51,7 +51,7 @@ class _View(Sequence[Record]):
         raise NotImplementedError
 
 
-class _Picked(_View[Record]):
+class _Picked(View[Record]):
     def __init__(self, records: Sequence[Record], places: array[int]) -> None:
         self._records, self._places = records, places
 
@@ -62,7 +62,7 @@ class _Picked(_View[Record]):
         return self._records[self._places[place]]
 
 
-class _Joined(_View[Record]):
+class _Joined(View[Record]):
     def __init__(self, parts: Sequence[Sequence[Record]]) -> None:
         self._parts = parts
         self._starts = list(accumulate(map(len, parts), initial=0))

@@ -98,7 +98,7 @@ class ProgressBar(Observer):
         self._task = self._progress.add_task("Scanning", total=None)
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:  # noqa: ARG002 - the Protocol's
-        total = sum(change.effort != "nothing" for change in plan.changes)
+        total = plan.to_do
         self._progress.update(self._task, description="Documents", total=total)
 
     def documents_read(self, reading: ReadingProgress) -> None:

@@ -88,7 +88,7 @@ class Progress(Observer):
             self._pass_on()
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:
-        total = sum(change.effort != "nothing" for change in plan.changes)
+        total = plan.to_do
         self._put({"stage": "documents", "documents": total, "read": 0})
         self._other.planned(plan, batches)
 

@@ -54,7 +54,7 @@ class RunLines(Observer):
         self._told = time.monotonic()
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:  # noqa: ARG002 - the base's
-        self._total = sum(change.effort != "nothing" for change in plan.changes)
+        self._total = plan.to_do
         if self._total:
             tell_line(ProgressLine(f"{counted(self._total, 'document')} to index"))
 

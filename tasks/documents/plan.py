@@ -19,6 +19,7 @@ from parquetry.planning.estimate import Estimate, Ratios, estimate, extension_of
 from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.outline import DocumentOutline
 from parquetry.planning.rows import failure_of
+from parquetry.planning.tally import Tally, tally_of
 from parquetry.planning.unchanged import ScanPass
 from parquetry.planning.views import joined
 from parquetry.settings.sections import Settings
@@ -56,6 +57,18 @@ class RefreshPlan:
             for source in self.sources
             for changes in ((source.changes if source.refused is None else ()), source.handed_over)
         )
+
+    @property
+    def to_do(self) -> int:
+        """Number of changes that need work."""
+        return sum(tally.to_do for _, tally in self.tallies())
+
+    def tallies(self) -> Iterator[tuple[SourcePlan, Tally]]:
+        """Yield the tallies of `changes`, with the sources that they are of."""
+        for source in self.sources:
+            if source.refused is None:
+                yield source, tally_of(source.changes)
+            yield source, tally_of(source.handed_over)
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -289,6 +302,7 @@ def failures_of(plan: RefreshPlan, published: Collection[DocumentRow]) -> tuple[
     earlier = {
         (change.namespace, change.document_id): change.known
         for source in plan.sources
+        if tally_of(source.changes).not_indexed
         for change in source.changes
         if change.action != "removed" and change.known is not None and change.known.status != "indexed"
     }

@@ -59,6 +59,21 @@ def test_all_kinds_of_rows_are_compared():
     assert {next(start for start in STEPS if label.startswith(start)) for label, _ in rows()} == STEPS.keys()
 
 
+def test_pages_tell_what_three_times_as_many_took():
+    steps = json.loads((RESULTS / "objects-many.json").read_text("utf-8"))["steps"]
+    seconds = {name: rounded(found["wall_seconds"]) for name, found in steps.items()}
+    memory = {name: f"{found['peak_pss_mb']:.0f} MB" for name, found in steps.items()}
+    processor = f"{rounded(steps['full']['processor_seconds'])} s of processor"
+    page = " ".join(section("benchmarks/README.md", "Many objects").split())
+    assert (
+        f"planned in {seconds['plan']} s and {memory['plan']}; "
+        f"read and indexed for the first time in {seconds['full']} s, {processor} and {memory['full']}; "
+        f"planned again with nothing changed in {seconds['plan_unchanged']} s and {memory['plan_unchanged']}, "
+        f"refreshed in {seconds['unchanged']} s and {memory['unchanged']}."
+    ) in page
+    assert f"| {processor}, {seconds['full']} s; {memory['full']} |" in section("docs/growth.md", "What was measured")
+
+
 def test_pages_tell_the_first_refresh_of_the_table():
     full = step("refresh of all")
     seconds, memory = rounded(full["wall_seconds"]), f"{full['peak_pss_mb']:.0f} MB"

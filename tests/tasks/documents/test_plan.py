@@ -12,6 +12,7 @@ from parquetry.errors import TransientError
 from parquetry.model import Access, DocumentRow, Unlisted
 from parquetry.planning.diff import Reindex, plan_source
 from parquetry.planning.report import count_documents
+from parquetry.planning.tally import TalliedChanges, tally_of
 from parquetry.settings.sections import RefreshSettings, Settings
 from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
@@ -153,7 +154,10 @@ def test_plan_in_a_file_is_the_one_in_memory(monkeypatch):
     assert sorted(in_file.known, key=repr) == sorted(in_memory.known, key=repr)
     assert {each[1] for each in found[0]} == {"added", "changed", "moved", "removed"}
     assert count_documents(in_file.sources) == count_documents(in_memory.sources)
-    assert isinstance(in_file.sources[0].changes, spooled.SpooledRecords)
+    assert isinstance(in_file.sources[0].changes, TalliedChanges)
+    for there, here in zip(in_file.sources, in_memory.sources, strict=True):
+        assert tally_of(there.changes) == tally_of(here.changes)
+    assert in_file.to_do == in_memory.to_do > 0
 
 
 def test_plan_that_changes_many_documents_holds_none_of_their_rows(lake, monkeypatch):
