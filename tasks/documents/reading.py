@@ -14,8 +14,6 @@ from typing import Any
 
 from parquetry import ids
 from parquetry.errors import BrokenDocument, BudgetReached, DocumentError, SkippedDocument, Verdict, classify
-from parquetry.extract.detect import image_type
-from parquetry.extract.image import with_description
 from parquetry.extract.media_types import DESCRIBED_PICTURES, by_filename, with_extension
 from parquetry.llm.client import Completion
 from parquetry.model import ChunkSize, DocumentRow, Extraction, Item, Note, RawDocument
@@ -181,11 +179,16 @@ def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> F
     # The type of the content is determined within the limits of the extraction processes.
     document.media_type = by_filename(filename)
     describer = run.describer_for(item.describe)
-    image = image_type(content, filename) if describer is not None else None
-    if describer is not None and image in DESCRIBED_PICTURES:
+    if describer is not None and (image := _image_type(content, filename)) in DESCRIBED_PICTURES:
         document.media_type = image
         document.description = describer.start(content, image)
     return _pool(document, run).prepare(RawDocument(content, filename), document.chunk_size)
+
+
+def _image_type(content: bytes, filename: str) -> str | None:
+    from parquetry.extract.detect import image_type
+
+    return image_type(content, filename)
 
 
 def _start_chunking(
@@ -276,6 +279,9 @@ def _described(
     cost_usd = described.cost_usd if run.settings.llm.priced else None
     stats.descriptions.append(Cost(document.change.namespace, document.change.source, "describe", tokens, cost_usd))
     document.is_described = True
+    # Extractors are imported by the processes that read, and here for images that are described.
+    from parquetry.extract.image import with_description
+
     known = prepared.extraction if prepared else None
     extraction = with_description(known, described.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings, document.chunk_size))

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from parquetry.chunking.fingerprint import CHARACTERS_PER_TOKEN
 from parquetry.errors import RefusedError
-from parquetry.extract.media_types import UTF8_PER_CHARACTER, keeps_its_size
-from parquetry.planning.diff import Change
+from parquetry.extract.media_types import UTF8_PER_CHARACTER
 from parquetry.plural import size_of
 from parquetry.settings.sections import Settings
 from parquetry.storage.files.layout import layout_of
@@ -90,15 +89,13 @@ class _Work:
     """characters of new documents whose size implies their amount of text"""
 
 
-def _work_of(changes: Iterable[Change]) -> _Work:
+def _work_of(plan: RefreshPlan) -> _Work:
     work = _Work()
-    for change in changes:
-        if change.effort == "nothing":
-            continue
-        work.documents += 1
-        work.namespaces.add(change.namespace)
-        if change.action == "added" and change.item is not None and keeps_its_size(change.item.path):
-            work.plain_characters += change.item.size / UTF8_PER_CHARACTER
+    for source, tally in plan.tallies():
+        if tally.to_do:
+            work.documents += tally.to_do
+            work.namespaces.add(source.namespace)
+            work.plain_characters += tally.plain_bytes / UTF8_PER_CHARACTER
     return work
 
 
@@ -113,7 +110,7 @@ def space_of(
         snapshot: snapshot of the plan; None if there is no corpus yet.
         models: namespace -> model of its documents.
     """
-    work = _work_of(plan.changes)
+    work = _work_of(plan)
     if not work.documents:
         return ()
     layout = layout_of(settings.corpus.root)

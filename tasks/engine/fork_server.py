@@ -95,7 +95,7 @@ def _children_allowed() -> Iterator[None]:
             configuration["daemon"] = daemon
 
 
-READING = "parquetry.tasks.engine.workers"
+READING = "parquetry.tasks.engine.reading_process"
 """module of the processes that read documents"""
 
 

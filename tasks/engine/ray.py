@@ -20,8 +20,14 @@ from parquetry.tasks.engine.addresses import check_there
 
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_metrics_collection": "0"}
 """environment variables that keep Ray from sending reports on its use and from serving metrics of its processes"""
-_OWN = {"AUTOSCALER_METRIC_PORT": "-1", "DASHBOARD_METRIC_PORT": "-1", "RAY_AUTH_MODE": "token"}
-"""those of a Ray of our own: a port that cannot be opened serves nothing, and requests need a token"""
+_OWN = {
+    "AUTOSCALER_METRIC_PORT": "-1",
+    "DASHBOARD_METRIC_PORT": "-1",
+    "RAY_AUTH_MODE": "token",
+    "RAY_worker_niceness": "0",
+}
+"""those of a Ray of our own: a port that cannot be opened serves nothing, requests need a token, and workers get their
+share of a busy machine, where Ray's niceness of 15 kept them waiting for many minutes"""
 _STORE_BYTES = 80 * 2**20
 """shared memory for orders and reports, little more than the least that Ray accepts"""
 _PORT = 6379

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquetry.extract import media_types as kinds
-from parquetry.extract import ocr
+from parquetry.extract.readers import ocr_available
 from parquetry.model import RawDocument
 from parquetry.plural import size_of
 
@@ -69,7 +69,7 @@ def time_limit(size: int, settings: ExtractionSettings) -> TimeLimit:
 
 def time_limit_of(document: RawDocument, settings: ExtractionSettings) -> TimeLimit:
     """Return the limit for a document; one that may contain images has the full limit, since a page takes seconds."""
-    if settings.ocr and ocr.available() and _may_hold_pictures(document):
+    if settings.ocr and ocr_available() and _may_hold_pictures(document):
         return TimeLimit(settings.timeout_seconds)
     return time_limit(len(document.content), settings)
 

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
-import sys
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import lru_cache
-from multiprocessing.connection import wait
 from pathlib import Path
-from time import perf_counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pebble import CONSTS, ProcessExpired, ProcessPool
+from pebble import CONSTS, ProcessExpired
 
-from parquetry import freed_memory
-from parquetry.chunking.chunker import Chunker
-from parquetry.chunking.fingerprint import sized
-from parquetry.errors import BrokenDocument, Verdict, classify
-from parquetry.extract import ocr, registry
-from parquetry.garbage import collect_seldom
+from parquetry.errors import BrokenDocument, Verdict
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.process_folder import process_folder
 from parquetry.tasks.engine.fork_server import (
     READING,
-    clear_environment,
     keep_fork_server,
     reading_context,
     release_fork_server,
 )
+from parquetry.tasks.engine.process_pool import PatientPool
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
@@ -47,11 +34,8 @@ if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
 Result = TypeVar("Result")
-_MIB = 1024 * 1024
 CONSTS.sleep_unit = 0.02
 """seconds between two looks of a pool at its processes, and so those that closing it takes"""
-_MANY_BYTES = 1_000_000
-"""bytes of documents after which a worker gives memory back, which takes a hundredth of a second"""
 _TASKS_PER_WORKER = 2000
 """tasks after which a worker is replaced, so that memory leaks of libraries stay small"""
 
@@ -95,7 +79,7 @@ class WorkerPool:
         os.close(handle)
         self._turns = Path(turns)
         keep_fork_server(self)
-        self._pool = ProcessPool(
+        self._pool = PatientPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
             context=reading_context(READING),
@@ -157,116 +141,30 @@ def _plain(section: Section) -> SimpleNamespace:
     return SimpleNamespace(**{name: getattr(section, name) for name in type(section).model_fields})
 
 
-_extraction: ExtractionSettings
-_chunking: ChunkingSettings
-_tokenizer: str | None
+# The processes get these functions by name, so that what reads documents is imported there alone.
 
 
 def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
-    global _extraction, _chunking, _tokenizer
-    clear_environment()
-    _silence()
-    _limit_memory(extraction.memory_mb * _MIB)
-    _die_with_parent()
-    freed_memory.keep_little()
-    gc.freeze()
-    collect_seldom()
-    ocr.take_turns(turns)
-    _extraction = extraction
-    _chunking, _tokenizer = chunking, tokenizer
-    _chunker.cache_clear()
+    from parquetry.tasks.engine import reading_process
 
-
-@lru_cache(maxsize=16)
-def _chunker(chunk_size: ChunkSize | None) -> Chunker:
-    settings = _chunking
-    if chunk_size is not None:
-        from parquetry.settings.embedding import ChunkingSettings
-
-        of_all = ChunkingSettings.model_construct(**vars(_chunking))
-        settings = sized(of_all, chunk_size, in_tokens=_tokenizer is not None)
-    return Chunker(settings, _tokenizer)
+    reading_process.start(extraction, chunking, tokenizer, turns)
 
 
 def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
-    started = perf_counter()
-    try:
-        extraction = registry.extract(document, _extraction)
-        chunks = _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size)
-        return Prepared(extraction, chunks, perf_counter() - started)
-    finally:
-        _give_back_at_times(len(document.content))
+    from parquetry.tasks.engine import reading_process
 
-
-_read_bytes = 0
-"""bytes of documents that this process has read since it gave memory back"""
-
-
-def _give_back_at_times(more: int) -> None:
-    global _read_bytes
-    _read_bytes += more
-    if _read_bytes >= _MANY_BYTES:
-        _read_bytes = 0
-        freed_memory.give_back()
+    return reading_process.prepare(document, chunk_size)
 
 
 def _chunk(
     text: str, parts: Sequence[Part], headings: Sequence[Heading], chunk_size: ChunkSize | None
 ) -> tuple[Chunk, ...]:
-    return _chunker(chunk_size).split(text, parts, headings)
+    from parquetry.tasks.engine import reading_process
+
+    return reading_process.chunk(text, parts, headings, chunk_size)
 
 
 def _sessions(document: RawDocument) -> FileOfSessions:
-    # Of all runs, few read sessions, and every run waits for this module.
-    from parquetry.sessions.transcripts.registry import read_transcripts
+    from parquetry.tasks.engine import reading_process
 
-    found: list[Transcript | Unread] = []
-    try:
-        found.extend(read_transcripts(document))
-    except MemoryError:
-        raise
-    except Exception as error:
-        verdict = classify(error)
-        if verdict.fate == "stop":
-            raise
-        return FileOfSessions(tuple(found), verdict)
-    return FileOfSessions(tuple(found), None)
-
-
-def _silence() -> None:
-    """Silence native libraries, which would write to the run's terminal."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
-
-
-def _limit_memory(limit: int) -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-
-
-def _die_with_parent() -> None:
-    """End this process when the run's process is gone, even if that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    if sys.platform == "linux":
-        # The thread below cannot run while native code holds the interpreter lock: the kernel does not depend on it.
-        import fcntl
-
-        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, fcntl.fcntl(parent.sentinel, fcntl.F_GETFL) | os.O_ASYNC)
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+    return reading_process.sessions(document)

@@ -46,6 +46,8 @@ class Machine:
         """process id of the worker that was killed"""
         self.environments: list[dict[str, str]] = []
         self.programs: list[str] = []
+        self.niceness: set[int] = set()
+        """of the workers"""
 
     def kill_worker(self) -> None:
         processes = psutil.Process().children(recursive=True)
@@ -53,6 +55,7 @@ class Machine:
         self.environments = [process.environ() for process in processes if "ray::batch" in " ".join(process.cmdline())]
         workers = [process for process in processes if "ray::batch" in " ".join(process.cmdline())]
         self.killed = workers[0].pid
+        self.niceness = {worker.nice() for worker in workers}
         workers[0].send_signal(signal.SIGKILL)
 
 
@@ -97,6 +100,7 @@ def test_killed_worker_costs_nothing_and_the_corpus_is_that_of_threads(workshop,
     for each in machine.environments:
         assert each["RAY_USAGE_STATS_ENABLED"] == "0", "Ray would send reports on its use"
         assert each["RAY_AUTH_MODE"] == "token", "whoever reaches its ports could run code"
+    assert machine.niceness == {psutil.Process().nice()}, "a busy machine would keep the workers from work"
     assert not any("include-dashboard=True" in each for each in machine.programs)
     # What a run starts and changes ends with it.
     assert not [each for each in psutil.Process().children(recursive=True) if "ray" in each.name()]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from http.client import HTTPConnection
@@ -86,3 +89,20 @@ def test_long_history_of_single_runs_is_forgotten(tmp_path, monkeypatch):
     with servers._home_of_a_run() as again:
         assert again == home
         assert not list(home.glob("prefect.db*"))
+
+
+@pytest.mark.slow
+def test_a_flow_of_a_test_without_a_server_fails_and_starts_none(tmp_path):
+    """Prefect would start one, which nothing ends in order (`tests/conftest.py`)."""
+    flow = "import prefect; prefect.flow(lambda: print('it ran'), name='oak')()"
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    done = subprocess.run(
+        [sys.executable, "-c", flow],
+        env={**environment, "PREFECT_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "No Prefect API URL provided" in done.stderr

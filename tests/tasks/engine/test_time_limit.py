@@ -5,7 +5,6 @@ import time
 import pytest
 
 from parquetry.errors import BrokenDocument
-from parquetry.extract import ocr
 from parquetry.model import RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
@@ -39,7 +38,7 @@ def test_time_grows_with_the_size_up_to_the_setting(size, timeout, seconds):
     ],
 )
 def test_what_may_hold_pictures_is_given_all_the_time(content, name, is_short, monkeypatch):
-    monkeypatch.setattr(ocr, "available", lambda: True)
+    monkeypatch.setattr("parquetry.tasks.engine.time_limit.ocr_available", lambda: True)
     document = RawDocument(content, name)
     assert (time_limit_of(document, ExtractionSettings()).seconds < 120) is is_short
     assert time_limit_of(document, ExtractionSettings(ocr=False)).seconds < 120

@@ -2,18 +2,23 @@
 
 import os
 import re
+import signal
 import sys
 import time
+from collections import deque
+from concurrent.futures.process import BrokenProcessPool
 
 import psutil
 import pytest
+from pebble import ProcessExpired
+from pebble.pool.process import Acknowledgement
 from pydantic import SecretStr
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.model import ChunkSize, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
-from parquetry.tasks.engine import workers
+from parquetry.tasks.engine import reading_process
 from parquetry.tasks.engine.workers import WorkerPool
 from tests.files.pdf_writer import encrypted, line, write_pdf
 
@@ -94,6 +99,66 @@ def test_limit_fails_one_document_and_the_next_one_is_fine(pool, function, argum
     assert pool.result(pool.prepare(TEXT)).chunks
 
 
+@pytest.fixture
+def busy_pool():
+    """Pool of two processes whose messages are read late, as on a machine with much other work."""
+    settings = ExtractionSettings(workers=2, timeout_seconds=60, memory_mb=1024)
+    made = WorkerPool(settings, ChunkingSettings(), None)
+    manager = made._pool._pool_manager.worker_manager
+    receive = manager.receive
+
+    def receive_late(timeout):
+        message = receive(timeout)
+        if isinstance(message, Acknowledgement):
+            time.sleep(0.5)
+        return message
+
+    manager.receive = receive_late
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_process_that_dies_before_it_is_known_to_have_begun_costs_its_document_alone(busy_pool, others):
+    waiting = [busy_pool._schedule(time.sleep, 5) for _ in range(others)]
+    for other in waiting:
+        while not other.running():
+            time.sleep(0.01)
+    with pytest.raises(BrokenDocument, match="its extraction process died"):
+        busy_pool.result(busy_pool._schedule(os._exit, 3))
+    assert busy_pool.result(busy_pool.prepare(TEXT)).chunks
+    assert [busy_pool.result(other) for other in waiting] == [None] * others
+
+
+def test_process_that_dies_is_told_while_others_have_no_rest():
+    pool = WorkerPool(ExtractionSettings(workers=2, memory_mb=1024), ChunkingSettings(), None)
+    try:
+        pool.result(pool.prepare(TEXT))
+        dying = pool._schedule(os._exit, 3)
+        waiting = deque(pool._schedule(abs, -3) for _ in range(20))
+        for _ in range(3000):
+            pool.result(waiting.popleft())
+            waiting.append(pool._schedule(abs, -3))
+        assert isinstance(dying.exception(timeout=0), ProcessExpired)
+    finally:
+        pool.close()
+
+
+def test_process_that_dies_after_its_document_costs_nothing(pool):
+    worker = pool.result(pool._schedule(os.getpid))
+    os.kill(worker, signal.SIGKILL)
+    while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert pool.result(pool.prepare(TEXT)).chunks
+
+
+def test_pool_whose_processes_cannot_start_breaks(pool):
+    pool._pool._pool_manager.worker_manager.worker_parameters.initializer = os._exit
+    pool._pool._pool_manager.worker_manager.worker_parameters.initargs = (1,)
+    with pytest.raises(BrokenProcessPool):
+        pool.result(pool.prepare(TEXT))
+
+
 def test_document_that_hangs_fails_and_the_next_one_is_fine(impatient_pool):
     with pytest.raises(BrokenDocument, match=re.escape("took longer than 2 s (extraction.timeout_seconds)")) as raised:
         impatient_pool.result(impatient_pool._schedule(time.sleep, 300))
@@ -143,13 +208,13 @@ def test_memory_that_a_large_document_took_is_given_back(pool):
 
 def test_memory_is_given_back_after_each_megabyte_of_documents(monkeypatch):
     given, read = [], []
-    monkeypatch.setattr(workers, "_read_bytes", 0)
-    monkeypatch.setattr(workers, "_extraction", ExtractionSettings(), raising=False)
-    monkeypatch.setattr(workers, "_chunking", ChunkingSettings(), raising=False)
-    monkeypatch.setattr(workers, "_tokenizer", None, raising=False)
-    monkeypatch.setattr(workers.freed_memory, "give_back", lambda: given.append(len(read)))
+    monkeypatch.setattr(reading_process, "_read_bytes", 0)
+    monkeypatch.setattr(reading_process, "_extraction", ExtractionSettings(), raising=False)
+    monkeypatch.setattr(reading_process, "_chunking", ChunkingSettings(), raising=False)
+    monkeypatch.setattr(reading_process, "_tokenizer", None, raising=False)
+    monkeypatch.setattr(reading_process.freed_memory, "give_back", lambda: given.append(len(read)))
     for _ in range(8):
         read.append(document := RawDocument(b"oak " * 100_000, "a.txt"))
-        workers._prepare(document, None)
-    workers._chunker.cache_clear()
+        reading_process.prepare(document, None)
+    reading_process._chunker.cache_clear()
     assert given == [3, 6]
