@@ -47,6 +47,8 @@ _TABLES = (
 )
 _CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
 _COPIED: tuple[Table, ...] = ("runs", "failures")
+_REVISIONS = 100_000
+"""revisions that are counted at a time, so that any number of them is counted in as little memory"""
 _UNREADABLE = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
 """errors of a damaged or missing shard"""
 
@@ -271,13 +273,17 @@ def _spaces(connection: Connection) -> list[tuple[int, int]]:
 
 
 def _revisions(connection: Connection, first: int) -> None:
-    connection.execute(
-        """INSERT INTO parts.revisions
-        SELECT w.doc, w.revision, w.space, coalesce(c.chunks, 0), coalesce(l.length, 0) FROM wanted AS w
-        LEFT JOIN (SELECT doc, count(*) AS chunks FROM segment.chunks WHERE chunk >= $1 GROUP BY doc) AS c USING (doc)
-        LEFT JOIN (SELECT doc, sum(length) AS length FROM lengths GROUP BY doc) AS l USING (doc)""",
-        [first],
-    )
+    ((start, end),) = tuples(connection, "SELECT coalesce(min(doc), 0), coalesce(max(doc) + 1, 0) FROM wanted")
+    for low in range(start, end, _REVISIONS):
+        connection.execute(
+            f"""INSERT INTO parts.revisions
+            SELECT w.doc, w.revision, w.space, coalesce(c.chunks, 0), coalesce(l.length, 0)
+            FROM (FROM wanted WHERE doc >= {low} AND doc < {low + _REVISIONS}) AS w
+            LEFT JOIN (SELECT doc, count(*) AS chunks FROM segment.chunks
+                WHERE chunk >= {first} AND doc >= {low} AND doc < {low + _REVISIONS} GROUP BY doc) AS c USING (doc)
+            LEFT JOIN (SELECT doc, sum(length) AS length FROM lengths
+                WHERE doc >= {low} AND doc < {low + _REVISIONS} GROUP BY doc) AS l USING (doc)"""
+        )
 
 
 # --- chunks and vectors

@@ -8,6 +8,7 @@ read; a file without a lease may be reused. The whole folder can be deleted with
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.lineage import all_replaced_by
 from parquetry.storage.lake.snapshot_views import scan
 
+log = logging.getLogger("parquetry")
 KEPT = 2
 """number of files: the current one, and the previous one, which becomes the next"""
 _BUILDING = "building-"
@@ -184,9 +186,11 @@ class IndexFolder:
         def made(memory: MemoryOf | None, connection: Connection) -> bool:
             return build(connection, snapshot, language, self.division, memory)
 
-        with suppress(duckdb.OutOfMemoryException):
+        try:
             delete(building)
             return written(building, partial(made, memory_of), BUILD_MEMORY[0])
+        except duckdb.OutOfMemoryException as error:
+            _tell_second_attempt(error)
         delete(building)
         return written(building, partial(made, None), BUILD_MEMORY[-1])
 
@@ -222,8 +226,10 @@ class IndexFolder:
         for memory in (memory_of, None):
             if not self._take_over(building):
                 return None
-            with suppress(duckdb.OutOfMemoryException):
+            try:
                 return self._advance(building, snapshot, memory)
+            except duckdb.OutOfMemoryException as error:
+                _tell_second_attempt(error)
             # It may have been written to halfway.
             delete(building)
         return None
@@ -336,6 +342,10 @@ class IndexFolder:
             # The next attempt opens it, unless other processes have switched twice by then.
             sleep(_PAUSE)
         raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
+
+
+def _tell_second_attempt(error: duckdb.OutOfMemoryException) -> None:
+    log.warning("the search index did not fit into memory and is written again: %s", first_line(error))
 
 
 def _is_of(state: IndexState, snapshot: Snapshot) -> bool:

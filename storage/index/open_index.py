@@ -30,6 +30,8 @@ _SHORT_CHUNK = 250
 """characters per chunk, on average, up to which chunks are short"""
 _SHORT_TEXT = 60_000_000
 """characters of all short chunks"""
+_SHORT_CHUNKS = 400_000
+"""number of short chunks: in documents of one chunk each, what is kept of each document is more than their text"""
 
 
 @dataclass
@@ -106,7 +108,8 @@ def memory_of(chunks: int, characters: int) -> str:
     short, usual, much = BUILD_MEMORY
     if chunks <= _FEW_CHUNKS:
         return much
-    return short if characters <= min(_SHORT_CHUNK * chunks, _SHORT_TEXT) else usual
+    are_short = chunks <= _SHORT_CHUNKS and characters <= min(_SHORT_CHUNK * chunks, _SHORT_TEXT)
+    return short if are_short else usual
 
 
 def update(

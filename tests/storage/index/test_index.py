@@ -1,6 +1,7 @@
 """The search index: updated at a cost in proportion to the change, with the same result as a rebuild."""
 
 import os
+import re
 from contextlib import closing
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index import build as index_build
 from parquetry.storage.index import folder as index_folder
 from parquetry.storage.index import identities as index_identities
 from parquetry.storage.index import open_index, wear
@@ -259,18 +261,21 @@ def little(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["oak and elm", "oak and elm " * 25], ids=["short", "long"])
-def test_index_that_needs_more_memory_than_usual_is_built_with_more(shelf, little, text):
+def test_index_that_needs_more_memory_than_usual_is_built_with_more(shelf, little, text, caplog):
     shelf.publish({"a.md": [text]})
     little("1MB", "1MB", "1MB")
     with pytest.raises(IndexNotWritten, match="Out of Memory"):
         refresh(shelf)
+    caplog.clear()
     little("1MB", "1MB", "1GB")
     refresh(shelf)
+    (told,) = caplog.messages
+    assert re.fullmatch("the search index did not fit into memory and is written again: Out of Memory.*", told)
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
 
 
 @pytest.mark.parametrize("publishes", [1, 2], ids=["copy", "spare"])
-def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, little, monkeypatch, publishes):
+def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, little, monkeypatch, publishes, caplog):
     for number in range(publishes):
         shelf.publish({f"{number}.md": ["oak"]})
         refresh(shelf)
@@ -281,6 +286,7 @@ def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, 
     shelf.publish({"a.md": ["elm"]})
     refresh(shelf)
     assert tried == [open_index.memory_of, None]
+    assert len(caplog.messages) == 1
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (publishes + 1, [])
     assert [text for text, _ in shelf.search("elm")] == ["elm"]
 
@@ -305,10 +311,24 @@ def test_memory_of_an_index_follows_the_texts_that_are_new(shelf, monkeypatch):
         (20_000, 5_000_001, "128MB"),
         (400_000, 60_000_000, "64MB"),
         (400_000, 60_000_001, "128MB"),
+        (400_001, 60_000_000, "128MB"),
     ],
 )
 def test_short_chunks_are_indexed_in_less_memory_than_long_ones(chunks, characters, expected):
     assert open_index.memory_of(chunks, characters) == expected
+
+
+def test_revisions_do_not_depend_on_how_many_are_counted_at_a_time(shelf, monkeypatch):
+    shelf.publish({f"{number}.md": [f"{word} oak"] * (1 + number % 3) for number, word in enumerate(WORDS)})
+    found = []
+    for at_a_time in (index_build._REVISIONS, 3):
+        monkeypatch.setattr(index_build, "_REVISIONS", at_a_time)
+        with closing(in_memory(shelf.lake.snapshot(), "english")) as made:
+            found.append(made.connection.execute("FROM parts.revisions ORDER BY doc").fetchall())
+    assert len(found[0]) == len(WORDS)
+    assert {chunks for *_, chunks, _ in found[0]} == {1, 2, 3}
+    assert all(length > 0 for *_, length in found[0])
+    assert found[0] == found[1]
 
 
 def test_identities_do_not_depend_on_how_many_are_made_at_a_time(tmp_path, monkeypatch):
