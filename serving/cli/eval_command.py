@@ -163,8 +163,7 @@ def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: 
 
     source = folder / _SOURCE
     source.mkdir()
-    for number, document in enumerate(dataset.documents):
-        (source / _filename(number)).write_text(_markdown(document), "utf-8")
+    write_documents(dataset, source)
     placed = _placed(settings, folder / "corpus", source)
     report = run_refresh(Request(placed), DirectEngine(), observer)
     failed = [failure for failure in report.failures if failure.status == "failed"]
@@ -175,6 +174,12 @@ def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: 
             f"_id {_document(dataset, first.uri.rpartition('/')[2]).id!r}: {first.stage}/{first.reason}: {first.detail}"
         )
     return Indexed(dataset, placed, report)
+
+
+def write_documents(dataset: Dataset, folder: Path) -> None:
+    """Write each document of a test collection to a file of its number."""
+    for number, document in enumerate(dataset.documents):
+        (folder / _filename(number)).write_text(_markdown(document), "utf-8")
 
 
 def _placed(settings: Settings, corpus: Path, source: Path) -> Settings:
