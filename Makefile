@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Test processes are as many as processors can take: threads of one that wait for each other keep the rest from work.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all lint types imports fast slow fuzz azurite constraints schedules licences audit screenshots clean
+.PHONY: demo test test-all lint types imports fast slow series fuzz azurite constraints schedules licences audit screenshots clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
@@ -69,6 +69,10 @@ fast: $(STAMP)
 # After the other tests, not beside them. Many wait for servers and schedules: four processes left a sixth of two processors idle.
 slow: $(STAMP) $(NODE) | fast
 	$(BIN)/pytest -n 6 --max-worker-restart=0 --dist loadgroup --no-loadscope-reorder --processor-seconds -m slow
+
+# The slow tier with all of its long series, such as kills at every file operation: otherwise a part of them each day.
+series:
+	PARQUETRY_SERIES=all PYTEST_ADDOPTS="-o faulthandler_timeout=0" $(MAKE) slow
 
 # Inputs made at random, others each time: `make fuzz SECONDS=36000 FILES=~/Documents` tries changed copies of one's own
 # files, too, all night. What is found is kept in .fuzz; `SEED=n` tries the same once more.

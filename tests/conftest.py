@@ -23,14 +23,23 @@ from parquetry.llm.rate_limit import rate_limit_of
 from parquetry.process_folder import process_folder
 from tests.prefect_homes import fill_home
 from tests.processor_report import ProcessorReport
+from tests.series import ALL, VARIABLE, choose_day, part_of
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
 from tests.workshop import Workshop
 
+# Without a server of the fixtures below, Prefect would start one of its own, which nothing ends in order.
+NO_SERVER = {"PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false"}
+os.environ |= NO_SERVER
+
 # A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+LONGEST_IN_A_NAME = 32
+"""bytes of a parameter that are part of a test's name"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.processor_seconds:
         config.pluginmanager.register(ProcessorReport())
+    # Before other test processes begin, which try the same.
+    choose_day()
     if not hasattr(config, "workerinput"):
         _choose_temporary_folder()
 
@@ -52,6 +63,14 @@ def _choose_temporary_folder() -> None:
     """
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     os.environ["TMPDIR"] = tempfile.tempdir = str(process_folder())
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name long contents by their parameter: archives hold the time at which they were made.
+
+    Test processes that begin in different seconds would otherwise collect different tests, and the run would end.
+    """
+    return argname if isinstance(val, bytes) and len(val) > LONGEST_IN_A_NAME else None
 
 
 @pytest.fixture(autouse=True)
@@ -184,6 +203,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests of a module that share a service or a corpus run in one process, too: of the slow tier, each test would be
     given to any process, which makes what it needs again.
     """
+    _leave_for_other_days(config, items)
     sharing = Counter(_module_of(item) for item in items if _shares(item))
     for item in items:
         server = _server_of(item)
@@ -200,6 +220,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.markexpr == "slow":
         # Whatever takes long and begins last keeps one process busy when the others have ended.
         items.sort(key=lambda item: (_seconds_at_most(item), _server_of(item) or ""), reverse=True)
+    if os.environ[VARIABLE] == ALL:
+        for item in items:
+            # A whole series takes as long as it takes.
+            item.add_marker(pytest.mark.timeout(0), append=False)
+
+
+def _leave_for_other_days(config: pytest.Config, items: list[pytest.Item]) -> None:
+    series: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("series"):
+            series.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left: set[pytest.Item] = set()
+    for cases in series.values():
+        mark = cases[0].get_closest_marker("series")
+        assert mark is not None
+        left |= set(cases) - set(part_of(cases, *mark.args))
+    if left:
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell how to repeat a run of the slow tier."""
+    if config.option.markexpr == "slow" and os.environ[VARIABLE] != ALL:
+        again = f"{VARIABLE}={os.environ[VARIABLE]}"
+        terminalreporter.write_line(f"Long series: {again} tries this part once more, {VARIABLE}={ALL} everything.")
 
 
 def _seconds_at_most(item: pytest.Item) -> float:
@@ -279,7 +325,7 @@ def prefect_api() -> Iterator[str]:
     # Tests must not use a real Prefect server or its settings.
     for name in [name for name in os.environ if name.startswith("PREFECT_")]:
         del os.environ[name]
-    os.environ |= {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    os.environ |= {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", **NO_SERVER}
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 

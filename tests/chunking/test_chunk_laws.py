@@ -157,4 +157,6 @@ def test_time_to_cut_rows_grows_with_their_length() -> None:
         return seconds_of(lambda: Cutter(table, Ruler(table, None), 1000, 0).rows(0, len(table)), 20)
 
     seconds(400, 1)
-    assert seconds(10_000, 40) < 2.5 * min(seconds(1_000, 400) for _ in range(2))
+    least = min(seconds(1_000, 400) for _ in range(2))
+    # A second time only if other load on the machine may have been the reason.
+    assert any(seconds(10_000, 40) < 2.5 * least for _ in range(2))

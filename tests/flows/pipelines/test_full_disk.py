@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from parquetry.storage.files.layout import TABLES
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.doctor import examine
 from tests.filled_disk import filled
+from tests.series import part_of
 from tests.workshop import Workshop
 
 
@@ -72,9 +72,8 @@ def copied(workshop: Workshop, root: Path) -> Workshop:
     return Workshop(root)
 
 
-PARTS = 4
-EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "9"))
-"""step between the calls that fail; 1 tries all calls and takes minutes"""
+PARTS, CALLS = 2, 12
+"""parts of the calls that fail, by processes, and calls that a run tries"""
 
 
 @pytest.mark.slow
@@ -83,7 +82,7 @@ def test_disk_that_is_full_from_any_call_on_leaves_a_whole_corpus(prepared, tmp_
     workshop = copied(prepared, tmp_path / "whole")
     with filled(workshop.root / "corpus") as disk:
         workshop.refresh(allow_removals=True)
-    for last in range(0, len(disk.calls), EVERY)[part::PARTS]:
+    for last in part_of(range(len(disk.calls)), CALLS)[part::PARTS]:
         workshop = copied(prepared, tmp_path / str(last))
         corpus = workshop.root / "corpus"
         told = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.series import part_of
 from tests.servers.chat_server import ChatServer
 from tests.sessions_shelf import Shelf
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 
 RUNNER = Path(__file__).parent / "session_runner.py"
 MOMENTS = 6
+"""changes at which a run of the tests kills one"""
 FACTS = [f"Hall {number}: it has {number + 3} gates." for number in range(3)]
 
 
@@ -70,13 +71,6 @@ def questions(server: ChatServer) -> Counter[str]:
 LIVE = sorted([*FACTS, "Saw: it is loud. Saw: it is sharp.", "Tea: it is green."])
 
 
-def moments(changes: int) -> list[int]:
-    """Return the changes at which to kill a run: some spread over it; all, with PARQUETRY_EVERY_CRASH set."""
-    if os.environ.get("PARQUETRY_EVERY_CRASH"):
-        return list(range(1, changes + 1))
-    return sorted({1 + round(place * (changes - 1) / (MOMENTS - 1)) for place in range(MOMENTS)})
-
-
 def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, children):
     """Only answers not yet on disk are requested again."""
     (undisturbed,) = children.learn(filled(tmp_path / "whole", server))
@@ -84,7 +78,8 @@ def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, childr
     asked = len(server.bodies)
     assert undisturbed["changes"] > 20
     killed = 0
-    for event in moments(undisturbed["changes"]):
+    moments = part_of(range(1, undisturbed["changes"] + 1), MOMENTS)
+    for event in moments:
         shelf = filled(tmp_path / f"{event}", server)
         server.bodies.clear()
         (crashed,) = children.learn(shelf, event=event)
@@ -99,7 +94,7 @@ def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, childr
         assert shelf.live() == LIVE, event
         said = shelf.rows("SELECT count(*) FROM decisions WHERE kind IN ('new', 'existing', 'merged')")
         assert said == [(9,)], event
-    assert killed >= MOMENTS - 1
+    assert killed >= len(moments) - 1
 
 
 def test_eight_runs_side_by_side_with_the_same_facts_leave_one_entry_for_each(tmp_path, server, children):

@@ -23,8 +23,6 @@ BYTES = [
 """bytes left"""
 FILES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 32]
 """number of files that can still be created"""
-EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "10"))
-"""step between the sizes tried; 1 tries them all"""
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +67,11 @@ def cases():
         for late in (False, True):
             yield from (
                 pytest.param(fill, left, late, id=f"{fill.__name__}-{left}-{'late' if late else 'early'}")
-                for left in amounts[2 * late :: EVERY]
+                for left in amounts[2 * late :]
             )
 
 
+@pytest.mark.series(8)
 @pytest.mark.parametrize(("fill", "left", "late"), list(cases()))
 def test_run_on_a_disk_that_fills_up_is_whole_and_says_so(prepared, disk, monkeypatch, capsys, fill, left, late):
     workshop = copied(prepared, disk / "place")

@@ -82,7 +82,7 @@ def test_search_imports_nothing_that_only_other_searches_need(tmp_path):
 
 @pytest.mark.slow
 def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_documents_need(tmp_path):
-    """Most refreshes find nothing new, and imports are most of what they take."""
+    """Most refreshes find nothing new, and imports are most of what they take. Extractors are for other processes."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "oak.txt").write_text("The oak table is sold.")
     code = (
@@ -104,6 +104,9 @@ def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_document
     ]
     assert [json.loads(report)["documents"]["unchanged"] for report, _ in lines] == [0, 1]
     assert lines[1][1] == "0"
+    imported = lines[0][1].split()
+    assert "pebble" in imported
+    assert [each for each in imported if each.startswith(("parquetry.extract.", "parquetry.chunking."))] == []
 
 
 def test_a_plan_loads_no_model(tmp_path):
