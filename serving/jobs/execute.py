@@ -16,9 +16,9 @@ from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
 from parquetry.serving.jobs.model import ASIDE, RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
-from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.serving.jobs.taking_back import end_of, take_back
 from parquetry.serving.jobs.undoing import undo_removal
-from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.tasks.engine.base import Cancelled
@@ -83,18 +83,22 @@ def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = Fa
     if not jobs:
         return
     try:
-        if jobs[0].kind in WRITES:
-            _record(context, jobs, _written(context, jobs))
-        elif by_prefect:
-            from parquetry.serving.jobs.handover import hand_over
-
-            _record(context, jobs, {jobs[0].id: hand_over(context, jobs[0])})
-        else:
-            _record(context, jobs, {jobs[0].id: _run(context, jobs[0])})
-    except Cancelled as stopped:
-        _put_back(context, jobs, stopped)
+        try:
+            _record(context, jobs, _outcomes(context, jobs, by_prefect=by_prefect))
+        except Cancelled as stopped:
+            _put_back(context, jobs, stopped)
     except Exception as error:  # noqa: BLE001 - the edge of a job: any error is the end of these jobs
         _fail(context, jobs, error)
+
+
+def _outcomes(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool) -> Mapping[str, JobOutcome]:
+    if jobs[0].kind in WRITES:
+        return _written(context, jobs)
+    if by_prefect:
+        from parquetry.serving.jobs.handover import hand_over
+
+        return {jobs[0].id: hand_over(context, jobs[0])}
+    return {jobs[0].id: _run(context, jobs[0])}
 
 
 def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcome]:
@@ -145,10 +149,10 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
 
 
 def _watch(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> None:
-    while not engine.is_done.wait(0.25):
-        if all(_can_be_stopped(job) and context.store.cancel_is_asked(job.id) for job in jobs):
-            engine.stop()
+    while not all(_can_be_stopped(job) and context.store.cancel_is_asked(job.id) for job in jobs):
+        if engine.is_done.wait(0.25):
             return
+    engine.stop()
 
 
 def _can_be_stopped(job: Job) -> bool:
@@ -157,32 +161,42 @@ def _can_be_stopped(job: Job) -> bool:
 
 
 def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, JobOutcome]) -> None:
-    failed = 0
+    done: list[Job] = []
+    cancelled = 0
     for job in jobs:
         outcome = outcomes[job.id]
-        if outcome.is_cancelled:
-            context.store.cancelled(job.id, "it was taken back after it had been read")
+        if outcome.cancelled is not None:
+            context.store.cancelled(job.id, outcome.cancelled)
+            cancelled += 1
         elif outcome.failure is None:
+            done.append(job)
             context.store.finish(job.id, outcome.result)
         else:
-            failed += 1
             context.store.fail(job.id, outcome.failure.reason, outcome.failure.detail, outcome.result or None)
             context.tell(f"{job.kind} failed: {outcome.failure.reason}: {outcome.failure.detail}")
-    done, last = len(jobs) - failed, outcomes[jobs[-1].id].result
     if done:
-        kinds = jobs[0].kind if len({job.kind for job in jobs}) == 1 else "write"
-        context.tell(f"{counted(done, f'{kinds} job')} done, version {last.get('version', '?')}")
+        kinds = done[0].kind if len({job.kind for job in done}) == 1 else "write"
+        version = outcomes[done[-1].id].result.get("version", "?")
+        context.tell(f"{counted(len(done), f'{kinds} job')} done, version {version}")
+    if cancelled:
+        context.tell(f"{counted(cancelled, f'{jobs[0].kind} job')} cancelled")
 
 
 def _put_back(context: JobContext, jobs: Sequence[Job], stopped: Cancelled) -> None:
     """Queue the jobs of a stopped run again, unless it was they that were cancelled."""
     work = context.writes if jobs[0].kind in WRITES else context.runs
-    asked = {job.id for job in jobs if context.store.cancel_is_asked(job.id) or not work.stopping.is_set()}
-    for job in jobs:
-        if job.id in asked:
-            withdraw(context.uploads, SetAside(context.state), job)
-            context.store.cancelled(job.id, str(stopped))
-    if left := [job.id for job in jobs if job.id not in asked]:
+    asked = [job for job in jobs if context.store.cancel_is_asked(job.id) or not work.stopping.is_set()]
+    try:
+        report = take_back(context, asked)
+    except Cancelled:
+        # This process ends before it could: the next one does it.
+        asked, report = [], None
+    if report is not None:
+        context.follow(report.version)
+    end = JobOutcome({}, cancelled=str(stopped)) if report is None else end_of(report)
+    _record(context, asked, dict.fromkeys((job.id for job in asked), end))
+    ended = {job.id for job in asked}
+    if left := [job.id for job in jobs if job.id not in ended]:
         context.store.release(left)
 
 

@@ -33,8 +33,8 @@ class JobOutcome:
 
     result: Mapping[str, Any]
     failure: Failed | None = None
-    is_cancelled: bool = False
-    """True if it was withdrawn after it was done"""
+    cancelled: str | None = None
+    """one sentence, if it was cancelled while it was carried out"""
 
 
 @dataclass(frozen=True, slots=True)

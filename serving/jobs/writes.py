@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from parquetry.errors import BrokenDocument, SettingsError
-from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.flows.pipelines.observer import Observer
 from parquetry.model import DocumentRow
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.published_uploads import published_rows, refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
-from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
+from parquetry.serving.jobs.taking_back import end_of, take_back
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn
 from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
-from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
-from parquetry.sources.uploads.scopes import scope_of_uploads
-from parquetry.sources.uploads.store import Damaged
 from parquetry.storage.index.space import bring_index
-from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import remove_documents
-from parquetry.storage.replaced_files import reread
 
 RUNS_AGAIN = 3
 """runs after the first, if others publish the same documents at the same time"""
@@ -73,7 +68,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     batch = _Batch(jobs)
     for job in jobs:
         _read(context, job, batch)
-    known = _rows(context, [key for keys in batch.removed.values() for key in keys])
+    known = published_rows(context, [key for keys in batch.removed.values() for key in keys])
     root = context.settings.corpus.root
     batch.before = Lake(root).snapshot().version if batch.removed and Lake.exists(root) else 0
     _recall(batch)
@@ -90,18 +85,11 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     elif batch.elsewhere:
         bring_index(Lake(context.settings.corpus.root).snapshot(), context.settings.search)
     written = _written(context, batch, report, version)
-    withdrawn, version = _withdraw(context, batch, engine, version)
-    context.follow(version)
-    return {job.id: replace(_outcome(job, batch, written), is_cancelled=job.id in withdrawn) for job in jobs}
-
-
-def _withdraw(context: JobContext, batch: _Batch, engine: StoppableEngine, version: int) -> tuple[set[str], int]:
-    """Take back what jobs handed in that were cancelled during the run; return their ids, and the version then."""
-    asked = [job for job in batch.jobs if can_be_withdrawn(job) and context.store.cancel_is_asked(job.id)]
-    aside = SetAside(context.state)
-    places = {place for job in asked for place in withdraw(context.uploads, aside, job)}
-    report = refresh_uploads(context, places, engine)
-    return {job.id for job in asked}, version if report is None else report.version
+    asked = [job for job in jobs if can_be_withdrawn(job) and context.store.cancel_is_asked(job.id)]
+    report = take_back(context, asked)
+    context.follow(version if report is None else report.version)
+    ends = {job.id: end_of(report) for job in asked}
+    return {job.id: ends.get(job.id) or _outcome(job, batch, written) for job in jobs}
 
 
 def _read(context: JobContext, job: Job, batch: _Batch) -> None:
@@ -172,7 +160,7 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
     again = _handed_in_since(context, job) if places else set()
     asked = {(each["namespace"], each["document_id"]): each.get("etag") for each in job.payload.get("documents", ())}
     for place in places:
-        upload = _upload(context, place)
+        upload = upload_at(context, place)
         # What was handed in after this job asked for the removal stays.
         if place not in again and (upload is None or asked.get(key_of(place)) in (None, upload.etag)):
             if upload is not None and job.payload.get("undo"):
@@ -192,14 +180,6 @@ def _handed_in_since(context: JobContext, job: Job) -> set[Place]:
     return {(each["namespace"], each["path"]) for other in later for each in other.payload["uploads"]}
 
 
-def _upload(context: JobContext, place: Place) -> Upload | None:
-    """Return an upload; None if there is none that can be read."""
-    try:
-        return context.uploads.get(*place)
-    except Damaged:
-        return None
-
-
 def _remove_elsewhere(context: JobContext, batch: _Batch) -> int:
     """Remove documents that configured sources hold; return the version."""
     settings = context.settings
@@ -212,19 +192,10 @@ def _remove_elsewhere(context: JobContext, batch: _Batch) -> int:
             remove_documents(lake, documents, new_stamp(), namespace)
         except SettingsError:
             # Another run removed one of them meanwhile.
-            left = [document for space, document in _rows(context, batch.elsewhere) if space == namespace]
+            left = [document for space, document in published_rows(context, batch.elsewhere) if space == namespace]
             if left:
                 remove_documents(lake, sorted(left), new_stamp(), namespace)
     return lake.snapshot().version
-
-
-def refresh_uploads(context: JobContext, places: Collection[Place], engine: StoppableEngine) -> RunReport | None:
-    """Publish uploads as they are now; None if there are none to look at."""
-    if not places:
-        return None
-    scopes = tuple(_scopes(context, places))
-    request = Request(context.settings, scopes=scopes, allow_removals=True)
-    return run_refresh(request, engine, Observer())
 
 
 def _is_outdated(context: JobContext, batch: _Batch, report: RunReport) -> bool:
@@ -232,43 +203,26 @@ def _is_outdated(context: JobContext, batch: _Batch, report: RunReport) -> bool:
     if report.error is not None:
         return False
     places = {place for places in batch.handed_in.values() for place in places}
-    rows = _rows(context, map(key_of, places))
+    rows = published_rows(context, map(key_of, places))
     for place in places:
-        row, upload = rows.get(key_of(place)), _upload(context, place)
+        row, upload = rows.get(key_of(place)), upload_at(context, place)
         if row is not None and upload is not None and row.status == "indexed" and row.etag != upload.etag:
             return True
     return False
-
-
-def _scopes(context: JobContext, places: Collection[Place]) -> Iterator[Scope]:
-    """Yield a scope of each namespace, with its uploads."""
-    for namespace in sorted({namespace for namespace, _ in places}):
-        paths = (path for space, path in places if space == namespace)
-        yield scope_of_uploads(context.settings, namespace, *paths)
-
-
-def _rows(context: JobContext, keys: Iterable[Key]) -> dict[Key, DocumentRow]:
-    """Return the current rows of documents."""
-    wanted, root = set(keys), context.settings.corpus.root
-    if not wanted or not Lake.exists(root):
-        return {}
-    namespaces = {namespace for namespace, _ in wanted}
-    found = reread(lambda: CurrentRows(Lake(root).snapshot(), namespaces).named(document for _, document in wanted))
-    return {key: row for row in found if (key := (row.namespace, row.document_id)) in wanted}
 
 
 def _written(context: JobContext, batch: _Batch, report: RunReport | None, version: int) -> PublishedWrites:
     """Look at what is published now."""
     places = {place for places in batch.handed_in.values() for place in places}
     removed = {key for keys in batch.removed.values() for key in keys}
-    rows = _rows(context, {*map(key_of, places), *removed})
+    rows = published_rows(context, {*map(key_of, places), *removed})
     held = set()
     for place in places if report is not None and report.refused else ():
-        row, upload = rows.get(key_of(place)), _upload(context, place)
+        row, upload = rows.get(key_of(place)), upload_at(context, place)
         if row is not None and upload is not None and row.content_hash != upload.content_hash:
             held.add(place)
     # A document that was handed in again is not one that was not removed.
-    again = {key_of(place) for place in batch.places if removed and _upload(context, place) is not None}
+    again = {key_of(place) for place in batch.places if removed and upload_at(context, place) is not None}
     return PublishedWrites(version, report, rows, removed, (removed & rows.keys()) - again, held, batch.before)
 
 

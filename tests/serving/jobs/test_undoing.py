@@ -1,15 +1,20 @@
 """Cancelled uploads leave nothing behind, and a removal can be undone for a while."""
 
 import os
+import time
+from dataclasses import replace
 
 import pytest
 
 from parquetry import ids
 from parquetry.model import Access
+from parquetry.serving.jobs import writes
+from parquetry.serving.jobs.context import Stoppable
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import FOLDER, UNDO_SECONDS, SetAside
 from parquetry.serving.jobs.withdrawing import change_of, handed_in, withdraw
 from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.tasks.engine.base import Cancelled
 from tests.serving.jobs.desk import OWNER
 
 pytestmark = pytest.mark.slow
@@ -87,6 +92,91 @@ def test_all_jobs_of_a_run_that_are_cancelled_stop_it(jobs):
     assert {jobs.done(job).state for job in both} == {"cancelled"}
     assert jobs.paths() == []
     assert list(jobs.uploads.each("default")) == []
+
+
+@pytest.fixture
+def on_publish(monkeypatch):
+    """Return a list of calls, of which one is made after each run that published uploads."""
+    calls = []
+    refresh = writes.refresh_uploads
+
+    def refresh_and_call(context, places, engine):
+        report = refresh(context, places, engine)
+        if calls:
+            calls.pop(0)(engine)
+        return report
+
+    monkeypatch.setattr(writes, "refresh_uploads", refresh_and_call)
+    return calls
+
+
+def is_stopped(engine):
+    try:
+        engine.check()
+    except Cancelled:
+        return True
+    return False
+
+
+def test_run_that_is_stopped_after_its_publish_leaves_nothing_either(jobs, on_publish):
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    every = [hand_in(jobs, name, "Oak is hard.") for name in ("ash.md", "elm.md", "oak.md")]
+
+    def cancel(engine):
+        assert jobs.paths() == ["ash.md", "elm.md", "oak.md"]
+        for job in every:
+            jobs.store.cancel(job.id)
+        while not is_stopped(engine):
+            time.sleep(0.01)
+
+    on_publish.append(cancel)
+    jobs.work()
+    assert {(jobs.done(job).state, jobs.done(job).detail) for job in every} == {
+        ("cancelled", "it was taken back after it had been read")
+    }
+    assert jobs.paths() == ["ash.md"]
+    assert jobs.found("light hard") == ["ash.md"]
+    assert text_of(jobs, "ash.md") == "Ash is light."
+
+
+def test_what_a_process_does_not_take_back_before_it_ends_the_next_one_does(jobs, on_publish):
+    kept, gone = hand_in(jobs, "elm.md", "Elm is tough."), hand_in(jobs, "oak.md", "Oak is hard.")
+
+    def cancel_and_stop(_):
+        jobs.store.cancel(gone.id)
+        jobs.context.writes.stop()
+
+    on_publish.append(cancel_and_stop)
+    carry_out(jobs.context, jobs.store.claim())
+    assert [jobs.done(job).state for job in (kept, gone)] == ["queued", "queued"]
+    assert jobs.paths() == ["elm.md", "oak.md"]
+    jobs.context = replace(jobs.context, writes=Stoppable())
+    jobs.work()
+    assert [jobs.done(job).state for job in (kept, gone)] == ["completed", "cancelled"]
+    assert jobs.paths() == ["elm.md"]
+
+
+def test_upload_that_cannot_be_published_again_says_so(served, on_publish):
+    jobs, service = served
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    job = hand_in(jobs, "oak.md", "Oak is soft.")
+
+    def cancel_and_break(_):
+        jobs.store.cancel(job.id)
+        service["up"] = False
+
+    on_publish.append(cancel_and_break)
+    jobs.work()
+    done = jobs.done(job)
+    assert (done.state, done.reason, jobs.found("soft")) == ("failed", "outage", ["oak.md"])
+    assert "still published" in done.detail
+    assert "embedding service" in done.detail
+    service["up"] = True
+    again = jobs.ask("reindex", documents=["oak.md"])
+    jobs.work()
+    assert jobs.done(again).state == "completed"
+    assert (jobs.found("soft"), jobs.found("hard")) == ([], ["oak.md"])
 
 
 def test_removal_is_undone_for_uploads_and_documents_of_sources(jobs):

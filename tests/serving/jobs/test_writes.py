@@ -13,8 +13,6 @@ from parquetry.settings.sections import override
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
-from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
-from tests.serving.jobs.desk import Desk
 
 pytestmark = pytest.mark.slow
 
@@ -224,21 +222,6 @@ def test_process_that_ended_after_its_publish_tells_the_same(jobs):
     jobs.work()
     assert jobs.done(gone).result["removed"][0]["chunks"] == 1
     assert jobs.publishes() == before
-
-
-@pytest.fixture
-def served(tmp_path):
-    """Return a desk whose embedding service can be turned off."""
-    state = {"up": True}
-
-    def answer(request):
-        return embeddings(request) if state["up"] else refusal(503, "down for today")
-
-    with EmbeddingServer(answer) as server:
-        embedding = {"base_url": server.url, "api_key": "x", "dimension": 8, "attempts": 1}
-        desk = Desk(tmp_path, corpus={"embedder": "openai:m"}, embedding=embedding, refresh={"attempts": 1})
-        yield desk, state
-        desk.close()
 
 
 def test_outage_of_the_embedder_fails_the_jobs_and_a_retry_succeeds(served):
