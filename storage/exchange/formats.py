@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquetry import ids
 from parquetry.storage.exchange.chunk_stream import VisibleChunks
@@ -19,6 +21,8 @@ _ROW_GROUP = 8192
 _CHROMA_ROWS = 500
 """rows added at once"""
 _SCALARS = (str, int, float, bool)
+_VECTOR = secrets.token_hex(16)
+"""text that stands for a vector in a row"""
 _Row = dict[str, Any]
 
 
@@ -77,8 +81,8 @@ def _lines(line: Callable[[_Row], Mapping[str, Any]], *, needs_vector: bool) -> 
 
     def write(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
         done = WrittenRows()
-        for row in _rows(visible, done, needs_vector=needs_vector):
-            stream.write(_json(line(row)))
+        for row, vector in _rows(visible, done, needs_vector=needs_vector):
+            stream.write(_json(line(row), [vector] if row["vector"] else []))
         return done
 
     return write
@@ -113,6 +117,7 @@ def write_chroma(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write lines with the arguments of Chroma's `collection.add`."""
     done = WrittenRows()
     waiting: list[_Row] = []
+    vectors: list[str] = []
 
     def flush() -> None:
         if waiting:
@@ -122,11 +127,13 @@ def write_chroma(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
                 "documents": [row["text"] for row in waiting],
                 "metadatas": [_flat(row) for row in waiting],
             }
-            stream.write(_json(columns))
+            stream.write(_json(columns, vectors))
             waiting.clear()
+            vectors.clear()
 
-    for row in _rows(visible, done, needs_vector=True):
+    for row, vector in _rows(visible, done, needs_vector=True):
         waiting.append(row)
+        vectors.append(vector)
         if len(waiting) == _CHROMA_ROWS:
             flush()
     flush()
@@ -152,11 +159,11 @@ def write_pgvector(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     """Write a script for psql: a table, and its rows as `pg_dump` writes them."""
     done = WrittenRows()
     stream.write(_TABLE.format(dimension=visible.dimension).encode())
-    for row in _rows(visible, done, needs_vector=True):
+    for row, vector in _rows(visible, done, needs_vector=True):
         row["tags"] = json.dumps(row["tags"] or [], ensure_ascii=False)
         # PostgreSQL's jsonb has no character 0.
         row["metadata"] = (row["metadata"] or "{}").replace("\\u0000", "")
-        row["vector"] = json.dumps(row["vector"], separators=(",", ":"))
+        row["vector"] = vector
         values = ("\\N" if row[name] is None else str(row[name]).translate(_COPY) for name in _COPIED)
         stream.write(("\t".join(values) + "\n").encode())
     stream.write(b"\\.\n")
@@ -176,24 +183,32 @@ def write_beir(visible: VisibleChunks, stream: IO[bytes]) -> WrittenRows:
     return done
 
 
-def _rows(visible: VisibleChunks, done: WrittenRows, *, needs_vector: bool) -> Iterator[_Row]:
-    """Yield chunks as rows, and count them."""
+def _rows(visible: VisibleChunks, done: WrittenRows, *, needs_vector: bool) -> Iterator[tuple[_Row, str]]:
+    """Yield chunks as rows with `_VECTOR` for their vectors, and the vectors as JSON; count them."""
     for batch in visible.chunks():
-        vectors = batch.column("vector")
+        vectors = _written(batch.column("vector"))
         rows = batch.drop_columns(["vector"]).to_pylist()
-        for place, row in enumerate(rows):
-            value = vectors[place]
-            if needs_vector and not value.is_valid:
+        for row, vector in zip(rows, vectors, strict=True):
+            if needs_vector and vector is None:
                 done.without_vector += 1
                 continue
-            row["vector"] = _written(value) if value.is_valid else None
+            row["vector"] = None if vector is None else _VECTOR
             done.rows += 1
-            yield row
+            yield row, vector or ""
 
 
-def _written(value: Any) -> list[float]:
-    """Return a vector as the shortest decimals that give the same float32."""
-    return [float(str(each)) for each in np.asarray(value.values)]
+def _written(vectors: pa.Array) -> list[str | None]:
+    """Return vectors as JSON: the shortest decimals that give the same float32."""
+    listed = vectors.cast(pa.list_(pa.float32()))
+    values = listed.values
+    written = values.cast(pa.string())
+    numbers = np.asarray(values)
+    if (numbers == np.rint(numbers)).any():
+        # Readers tell numbers from integers by the point.
+        written = pc.replace_substring_regex(written, r"^(-?\d+)$", r"\1.0")
+    lists = pa.ListArray.from_arrays(listed.offsets, written)
+    joined = pc.binary_join(lists, ",").to_pylist()
+    return [f"[{each}]" if known else None for each, known in zip(joined, vectors.is_valid().to_pylist(), strict=True)]
 
 
 def _flat(row: _Row) -> dict[str, Any]:
@@ -206,8 +221,10 @@ def _flat(row: _Row) -> dict[str, Any]:
     return {key: value for key, value in {**told, **named, **placed, **seen}.items() if value is not None}
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def _json(value: Mapping[str, Any], vectors: Sequence[str] = ()) -> bytes:
+    """Return a line of JSON, with vectors for each `_VECTOR` in turn."""
+    first, *rest = json.dumps(value, ensure_ascii=False, separators=(",", ":")).split(f'"{_VECTOR}"')
+    return "".join((first, *(part for pair in zip(vectors, rest, strict=True) for part in pair), "\n")).encode()
 
 
 WRITERS: Mapping[Format, ExportFormat] = {

@@ -13,7 +13,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -27,6 +26,7 @@ from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table, file_name
 from parquetry.storage.index.build import FORMAT, IndexState, MemoryOf, UnfitIndex, read_state
+from parquetry.storage.index.building import built, tell_second_attempt
 from parquetry.storage.index.files import (
     FILE_NAME,
     IndexFile,
@@ -39,7 +39,7 @@ from parquetry.storage.index.files import (
     rename,
     unread,
 )
-from parquetry.storage.index.open_index import BUILD_MEMORY, OpenIndex, build, is_sound, memory_of, update, written
+from parquetry.storage.index.open_index import OpenIndex, is_sound, memory_of, update, written
 from parquetry.storage.index.segments import Division, segment_file, segment_files
 from parquetry.storage.index.wear import needs_rebuild
 from parquetry.storage.lake.damage import check_written
@@ -181,18 +181,7 @@ class IndexFolder:
 
     def _build_anew(self, snapshot: Snapshot, building: Path) -> list[str]:
         """Build a file from the corpus; return the names of its segments."""
-        language = self._present_language() or self._language
-
-        def made(memory: MemoryOf | None, connection: Connection) -> bool:
-            return build(connection, snapshot, language, self.division, memory)
-
-        try:
-            delete(building)
-            return written(building, partial(made, memory_of), BUILD_MEMORY[0])
-        except duckdb.OutOfMemoryException as error:
-            _tell_second_attempt(error)
-        delete(building)
-        return written(building, partial(made, None), BUILD_MEMORY[-1])
+        return built(building, snapshot, self._present_language() or self._language, self.division)
 
     def _present_language(self) -> str | None:
         """Return the language of the existing index, for settings that name none."""
@@ -229,7 +218,7 @@ class IndexFolder:
             try:
                 return self._advance(building, snapshot, memory)
             except duckdb.OutOfMemoryException as error:
-                _tell_second_attempt(error)
+                tell_second_attempt(error)
             # It may have been written to halfway.
             delete(building)
         return None
@@ -342,10 +331,6 @@ class IndexFolder:
             # The next attempt opens it, unless other processes have switched twice by then.
             sleep(_PAUSE)
         raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
-
-
-def _tell_second_attempt(error: duckdb.OutOfMemoryException) -> None:
-    log.warning("the search index did not fit into memory and is written again: %s", first_line(error))
 
 
 def _is_of(state: IndexState, snapshot: Snapshot) -> bool:

@@ -19,15 +19,23 @@ from parquetry.storage.database import Connection, open_duckdb, reading, sql_lis
 from parquetry.storage.files.durable import make_folder
 from parquetry.storage.files.layout import TABLES, Table
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.open_index import attach, attached, build
+from parquetry.storage.index.building import built
+from parquetry.storage.index.open_index import attached, build
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.quality_views import quality_views
 from parquetry.storage.lake.snapshot_views import NOTES, connect_snapshot, scan
 from parquetry.storage.search.filters import Filters, select_visible
 from parquetry.storage.search.locked import lock
+from parquetry.storage.search.sorted_rows import Keys, bounds_of_parts, write_sorted
 
 EXPORT_FILE = "corpus.duckdb"
+_ORDER: dict[Table, Keys] = {
+    "chunks": [("revision", "ascending"), ("chunk_index", "ascending")],
+    "texts": [("revision", "ascending")],
+    "notes": [("revision", "ascending"), ("note", "ascending")],
+}
+"""order of the rows of each table"""
 
 _TEXTS = """CREATE VIEW texts AS
 SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structure, t.embedder, t.revision
@@ -67,13 +75,12 @@ def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: 
         make_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as aside:
             building = Path(aside) / EXPORT_FILE
-            connection = attach(building, read_only=False)
-            try:
-                _build(connection, snapshot, filters, language)
+            visible = _visible_alone(snapshot, filters, aside)
+            built(building, visible, language)
+            with attached(building, read_only=False) as connection:
+                _add_texts(connection, visible)
                 connection.execute("CHECKPOINT ix")
                 done = _counted(connection, path)
-            finally:
-                connection.close()
             building.replace(path)
     except OSError as error:
         raise SettingsError(f"{folder} cannot be written: {error.strerror or error}") from error
@@ -103,7 +110,10 @@ def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
         connection.execute("ATTACH ':memory:' AS ix")
         connection.execute("USE ix")
         try:
-            _build(connection, snapshot, filters, language)
+            with tempfile.TemporaryDirectory(dir=process_folder()) as folder, reading():
+                visible = _visible_alone(snapshot, filters, folder)
+                build(connection, visible, language)
+                _add_texts(connection, visible)
         except duckdb.OutOfMemoryException as error:
             raise StorageError(
                 "what this caller may see does not fit in memory; `parquetry export` writes it to a file to query"
@@ -113,26 +123,23 @@ def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
     return connection
 
 
-def _build(connection: Connection, snapshot: Snapshot, filters: Filters, language: str) -> None:
-    """Fill the current database of a connection."""
-    with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
-        visible = _visible_alone(snapshot, filters, folder)
-        with reading():
-            build(connection, visible, language)
-            connection.execute(
-                f"""CREATE TABLE parts.texts AS
-                SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""
-            )
-            connection.execute(_TEXTS)
-            connection.execute(f"CREATE TABLE parts.notes AS {scan('notes', visible.files['notes'])}")
-            for view in (NOTES.format(notes="parts.notes"), *quality_views("parts.texts")):
-                connection.execute(view)
+def _add_texts(connection: Connection, visible: Snapshot) -> None:
+    """Add the texts of the documents to an index, and the views on them."""
+    connection.execute(
+        f"""CREATE TABLE parts.texts AS
+        SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""
+    )
+    connection.execute(_TEXTS)
+    connection.execute(f"CREATE TABLE parts.notes AS {scan('notes', visible.files['notes'])}")
+    for view in (NOTES.format(notes="parts.notes"), *quality_views("parts.texts")):
+        connection.execute(view)
 
 
 def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:
     """Return the corpus as if only the visible documents had ever been published, in a single publish.
 
-    An index records the names and number of the files that it was built from; so there is one file for each table.
+    An index records the names and number of the files that it was built from, and numbers their rows by order: they
+    depend on the visible documents alone.
     """
     files: dict[Table, tuple[str, ...]] = dict.fromkeys(TABLES, ())
     with connect_snapshot(snapshot) as connection, reading():
@@ -140,17 +147,16 @@ def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapsho
         select_visible(
             connection, replace(filters, what="both"), "published", [f'"{name}"' for name in schema.DOCUMENTS.names]
         )
-        scoped: dict[Table, str] = {
-            # The number of publishes of a namespace would also reveal others' documents.
-            "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",
-            "chunks": "SELECT * FROM all_chunks SEMI JOIN visible USING (revision) ORDER BY revision, chunk_index",
-            "texts": "SELECT * FROM all_texts SEMI JOIN visible USING (revision) ORDER BY revision",
-            "notes": "SELECT * FROM all_notes SEMI JOIN visible USING (revision) ORDER BY revision, note",
-        }
-        for table, query in scoped.items():
-            file = str(Path(folder) / f"{table}.parquet")
-            connection.execute(f"COPY ({query}) TO {sql_string(file)} (FORMAT parquet)")
-            files[table] = (file,)
+        file = Path(folder) / "documents.parquet"
+        # The number of publishes of a namespace would also reveal others' documents.
+        connection.execute(
+            f"""COPY (SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path)
+            TO {sql_string(str(file))} (FORMAT parquet)"""
+        )
+        files["documents"] = (str(file),)
+        bounds = bounds_of_parts(connection)
+        for table, keys in _ORDER.items():
+            files[table] = write_sorted(connection, table, keys, bounds, Path(folder))
     return Snapshot(snapshot.layout, snapshot.version, files)
 
 
