@@ -12,6 +12,7 @@ from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.write_outcomes import Key, Place
 from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.sources.uploads.scopes import scope_of_uploads
 from parquetry.sources.uploads.store import Damaged
@@ -36,6 +37,19 @@ def published_rows(context: JobContext, keys: Iterable[Key]) -> dict[Key, Docume
     namespaces = {namespace for namespace, _ in wanted}
     found = reread(lambda: CurrentRows(Lake(root).snapshot(), namespaces).named(document for _, document in wanted))
     return {key: row for row in found if (key := (row.namespace, row.document_id)) in wanted}
+
+
+def published_uploads(context: JobContext, namespace: str | None) -> list[DocumentRow]:
+    """Return the current rows of uploads: of one namespace, or of all."""
+    root = context.settings.corpus.root
+    if not Lake.exists(root):
+        return []
+    namespaces = None if namespace is None else [namespace]
+
+    def found() -> list[DocumentRow]:
+        return [row for row in CurrentRows(Lake(root).snapshot(), namespaces).each() if row.source == UPLOADS]
+
+    return reread(found)
 
 
 def refresh_uploads(context: JobContext, places: Collection[Place], engine: StoppableEngine) -> RunReport | None:

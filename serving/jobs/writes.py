@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from parquetry.errors import BrokenDocument, SettingsError
-from parquetry.model import DocumentRow
+from parquetry.model import Access, DocumentRow
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.jobs.published_uploads import published_rows, refresh_uploads, upload_at
+from parquetry.serving.jobs.published_uploads import published_rows, published_uploads, refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
 from parquetry.serving.jobs.taking_back import end_of, take_back
@@ -71,7 +71,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     known = published_rows(context, [key for keys in batch.removed.values() for key in keys])
     root = context.settings.corpus.root
     batch.before = Lake(root).snapshot().version if batch.removed and Lake.exists(root) else 0
-    _recall(batch)
+    _recall(context, batch)
     for job in jobs:
         _remove_bytes(context, job, batch, known)
     version = _remove_elsewhere(context, batch)
@@ -100,22 +100,36 @@ def _read(context: JobContext, job: Job, batch: _Batch) -> None:
     elif job.kind == "remove":
         batch.removed[job.id] = [(each["namespace"], each["document_id"]) for each in job.payload["documents"]]
     else:
-        namespace = job.payload.get("namespace")
-        namespaces = context.uploads.namespaces() if namespace is None else [namespace]
-        cleared = [upload for each in namespaces for upload in context.uploads.each(each) if _is_meant(job, upload)]
-        batch.removed[job.id] = [key_of((upload.namespace, upload.path)) for upload in cleared]
-        batch.places.update((upload.namespace, upload.path) for upload in cleared)
+        cleared = sorted(_cleared(context, job))
+        batch.removed[job.id] = [key_of(place) for place in cleared]
+        batch.places.update(cleared)
 
 
-def _is_meant(job: Job, upload: Upload) -> bool:
-    """Return True if a clearing covers an upload: by its audience and owner, and if it was there when asked for.
+def _cleared(context: JobContext, job: Job) -> set[Place]:
+    """Return what a clearing covers: uploads, and documents whose uploads an earlier attempt deleted.
 
-    A time that is still to come says nothing: the clock was set back since. An upload that a later job hands in stays
-    in any case.
+    An upload that came after the job was asked for is left. A time that is still to come says nothing: the clock was
+    set back since. An upload that a later job hands in stays in any case.
     """
+    namespace = job.payload.get("namespace")
+    namespaces = context.uploads.namespaces() if namespace is None else [namespace]
+    kept = {(each.namespace, each.path): each for space in namespaces for each in context.uploads.each(space)}
+    meant = {
+        place
+        for place, upload in kept.items()
+        if not job.created_at < upload.updated_at <= datetime.now(UTC)
+        and _is_meant(job, upload.access, upload.uploaded_by)
+    }
+    for row in published_uploads(context, namespace):
+        if (row.namespace, row.path) not in kept and _is_meant(job, row.access, row.uploaded_by):
+            meant.add((row.namespace, row.path))
+    return meant
+
+
+def _is_meant(job: Job, access: Access, uploaded_by: str | None) -> bool:
+    """Return True if a clearing covers documents of an audience and owner."""
     shared, user, org = (job.payload.get(name) for name in ("shared", "user_id", "org_id"))
-    access = upload.access
-    if job.created_at < upload.updated_at <= datetime.now(UTC) or shared is (access.visibility == "individual"):
+    if shared is (access.visibility == "individual"):
         return False
     if user is None and org is None:
         return True
@@ -125,15 +139,19 @@ def _is_meant(job: Job, upload: Upload) -> bool:
         case "organization":
             return org is not None and access.org_id == org
         case _:
-            return shared is True or upload.uploaded_by == user
+            return shared is True or uploaded_by == user
 
 
-def _recall(batch: _Batch) -> None:
+def _recall(context: JobContext, batch: _Batch) -> None:
     """Take the counts of an earlier attempt, which may have removed documents already."""
     for job in batch.jobs:
-        batch.before = min(batch.before, (job.progress or {}).get("version_before", batch.before))
-        for each in (job.progress or {}).get("removing", ()):
-            batch.chunks[each["namespace"], each["document_id"]] = each["chunks"]
+        progress = job.progress or {}
+        batch.before = min(batch.before, progress.get("version_before", batch.before))
+        begun = {(each["namespace"], each["document_id"]): each["chunks"] for each in progress.get("removing", ())}
+        batch.chunks |= begun
+        if job.kind == "clear":
+            done = begun.keys() - batch.removed[job.id] - published_rows(context, begun).keys()
+            batch.removed[job.id] += sorted(done)
 
 
 def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[Key, DocumentRow]) -> None:

@@ -10,7 +10,9 @@ from parquetry.model import Access
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.model import Job, Kind
+from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.jobs.withdrawing import change_of, handed_in
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import parse_settings
@@ -84,3 +86,22 @@ class Desk:
 
     def close(self) -> None:
         self.store.close()
+
+
+def hand_in(jobs: Desk, name: str, text: str) -> Job:
+    """Hand in as the dashboard does: what is replaced is set aside."""
+    known = jobs.uploads.get("default", name)
+    before = None if known is None else (known, jobs.uploads.read(known))
+    upload, changed = jobs.uploads.put("default", name, text.encode(), filename=name)
+    if before is not None:
+        SetAside(jobs.state).keep(change_of(upload), *before)
+    payload = {"uploads": [handed_in(upload, changed=changed, replaces=before is not None)]}
+    return jobs.store.submit("ingest", "default", payload, OWNER)
+
+
+def remove(jobs: Desk, *places: tuple[str, str]) -> Job:
+    """Ask for a removal that can be undone."""
+    documents = [
+        {"namespace": "default", "document_id": ids.document_id("default", source, path)} for source, path in places
+    ]
+    return jobs.store.submit("remove", "default", {"documents": documents, "undo": True}, OWNER)

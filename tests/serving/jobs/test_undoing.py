@@ -6,36 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from parquetry import ids
 from parquetry.model import Access
 from parquetry.serving.jobs import writes
 from parquetry.serving.jobs.context import Stoppable
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import FOLDER, UNDO_SECONDS, SetAside
-from parquetry.serving.jobs.withdrawing import change_of, handed_in, withdraw
+from parquetry.serving.jobs.withdrawing import withdraw
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import Cancelled
-from tests.serving.jobs.desk import OWNER
+from tests.serving.jobs.desk import hand_in, remove
 
 pytestmark = pytest.mark.slow
-
-
-def hand_in(jobs, name, text):
-    """Hand in as the dashboard does: what is replaced is set aside."""
-    known = jobs.uploads.get("default", name)
-    before = None if known is None else (known, jobs.uploads.read(known))
-    upload, changed = jobs.uploads.put("default", name, text.encode(), filename=name)
-    if before is not None:
-        SetAside(jobs.state).keep(change_of(upload), *before)
-    payload = {"uploads": [handed_in(upload, changed=changed, replaces=before is not None)]}
-    return jobs.store.submit("ingest", "default", payload, OWNER)
-
-
-def remove(jobs, *places):
-    documents = [
-        {"namespace": "default", "document_id": ids.document_id("default", source, path)} for source, path in places
-    ]
-    return jobs.store.submit("remove", "default", {"documents": documents, "undo": True}, OWNER)
 
 
 def text_of(jobs, name):
