@@ -165,14 +165,19 @@ class JobStore:
     def cancel(self, id: str) -> Job:
         """Cancel a job: at once if it waits; a run over whole sources stops at its next safe point.
 
+        A job that waits to be carried out again may have published something before its process ended: whoever takes it
+        up looks after that.
+
         Raises:
             KeyError: there is no such job.
         """
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE jobs SET state = 'cancelled', finished_at = ? WHERE id = ? AND state = 'queued'", (now(), id)
+                "UPDATE jobs SET state = 'cancelled', finished_at = ? "
+                "WHERE id = ? AND state = 'queued' AND started_at IS NULL",
+                (now(), id),
             )
-            connection.execute("UPDATE jobs SET cancel_asked = 1 WHERE id = ? AND state = 'running'", (id,))
+            connection.execute("UPDATE jobs SET cancel_asked = 1 WHERE id = ? AND state IN ('queued', 'running')", (id,))
         return self._existing(id)
 
     def claim(self, kinds: Collection[Kind] = KINDS) -> Sequence[Job]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from parquetry import ids
 from parquetry.model import Access
@@ -14,6 +15,8 @@ from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.withdrawing import change_of, handed_in
 from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.serving.service.cancelling import cancel
+from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.uploads.identity import UPLOADS
@@ -61,6 +64,11 @@ class Desk:
         """Carry out all jobs, as a process does."""
         while jobs := self.store.claim():
             carry_out(self.context, jobs)
+
+    def cancel(self, job: Job) -> Job:
+        """Cancel a job, as a process that answers requests does."""
+        parts = SimpleNamespace(jobs=self.store, uploads=self.uploads, state=self.state)
+        return cancel(cast(Resources, parts), job)
 
     def done(self, job: Job) -> Job:
         """Return a job as it is now."""

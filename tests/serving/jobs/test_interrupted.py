@@ -4,6 +4,7 @@ import pytest
 
 from parquetry.errors import DiskFull
 from parquetry.serving.jobs import writes
+from tests.serving.jobs.desk import hand_in
 
 pytestmark = pytest.mark.slow
 
@@ -88,3 +89,21 @@ def test_clear_that_is_done_again_after_its_publish_tells_the_same(jobs, monkeyp
     jobs.work()
     assert jobs.done(job).result["removed"] == 1
     assert jobs.paths() == ["elm.md"]
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_upload_that_is_cancelled_while_it_waits_to_be_done_again_is_not_left_published(jobs, monkeypatch, published):
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    both = [hand_in(jobs, "ash.md", "Ash is heavy."), hand_in(jobs, "oak.md", "Oak is hard.")]
+    with monkeypatch.context() as patched:
+        patched.setattr(writes, "_written" if published else "refresh_uploads", raising(Killed()))
+        with pytest.raises(Killed):
+            jobs.work()
+    assert sorted(jobs.found("light heavy hard")) == (["ash.md", "oak.md"] if published else ["ash.md"])
+    for job in both:
+        end_of_process(jobs, job)
+        jobs.cancel(job)
+    jobs.work()
+    assert {jobs.done(job).state for job in both} == {"cancelled"}
+    assert (jobs.paths(), jobs.found("light"), jobs.found("heavy hard")) == (["ash.md"], ["ash.md"], [])

@@ -183,6 +183,16 @@ def test_cancel_ends_a_waiting_job_and_asks_a_running_one(store):
     assert store.cancel(running.id).state == "cancelled"
 
 
+def test_cancel_asks_a_job_that_is_to_be_done_again(store):
+    """The process that began it may have published something."""
+    job = ingest(store)
+    store.claim()
+    store.release([job.id])
+    assert store.cancel(job.id).state == "queued"
+    assert [each.id for each in store.claim()] == [job.id]
+    assert store.cancel_is_asked(job.id)
+
+
 def test_released_job_is_carried_out_again_without_counting(store):
     job = ingest(store)
     store.claim()
@@ -300,7 +310,7 @@ class Queue(RuleBasedStateMachine):
 
         self.folder = tempfile.TemporaryDirectory()
         self.store = JobStore(Path(self.folder.name))
-        self.states, self.kinds, self.claimed = {}, {}, []
+        self.states, self.kinds, self.claimed, self.begun = {}, {}, [], set()
 
     @rule(kind=st.sampled_from(KINDS))
     def submit(self, kind):
@@ -319,6 +329,7 @@ class Queue(RuleBasedStateMachine):
         for job in jobs:
             self.states[job] = "running"
         self.claimed += jobs
+        self.begun.update(jobs)
 
     @rule(end=st.sampled_from(["finish", "fail", "release"]), which=st.integers(0, 100))
     def end(self, end, which):
@@ -339,8 +350,9 @@ class Queue(RuleBasedStateMachine):
             return
         job = list(self.states)[which % len(self.states)]
         self.store.cancel(job)
-        if self.states[job] == "queued":
+        if self.states[job] == "queued" and job not in self.begun:
             self.states[job] = "cancelled"
+        assert self.store.cancel_is_asked(job) or self.states[job] not in ("queued", "running")
 
     @rule()
     def process_dies_and_the_next_recovers(self):
