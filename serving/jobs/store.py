@@ -162,11 +162,15 @@ class JobStore:
             pause = next(pause for until, pause in _POLLS if waited < until)
             time.sleep(min(pause, max(seconds - waited, 0.001)))
 
-    def cancel(self, id: str) -> Job:
+    def cancel(self, id: str, *, at_once: bool = True) -> Job:
         """Cancel a job: at once if it waits; a run over whole sources stops at its next safe point.
 
         A job that waits to be carried out again may have published something before its process ended: whoever takes it
         up looks after that.
+
+        Args:
+            id: id of the job.
+            at_once: False if something of it is published, although it waits.
 
         Raises:
             KeyError: there is no such job.
@@ -174,10 +178,12 @@ class JobStore:
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = 'cancelled', finished_at = ? "
-                "WHERE id = ? AND state = 'queued' AND started_at IS NULL",
-                (now(), id),
+                "WHERE id = ? AND state = 'queued' AND started_at IS NULL AND ?",
+                (now(), id, at_once),
             )
-            connection.execute("UPDATE jobs SET cancel_asked = 1 WHERE id = ? AND state IN ('queued', 'running')", (id,))
+            connection.execute(
+                "UPDATE jobs SET cancel_asked = 1 WHERE id = ? AND state IN ('queued', 'running')", (id,)
+            )
         return self._existing(id)
 
     def claim(self, kinds: Collection[Kind] = KINDS) -> Sequence[Job]:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from parquetry.planning.report import RunReport
 from parquetry.serving.jobs.context import Failed, JobContext, failure_of
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.jobs.published_uploads import published_rows, refresh_uploads, upload_at
+from parquetry.serving.jobs.published_rows import Place, key_of, published_rows
+from parquetry.serving.jobs.published_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
-from parquetry.serving.jobs.write_outcomes import JobOutcome, Place, key_of
+from parquetry.serving.jobs.write_outcomes import JobOutcome
 
 
 def take_back(context: JobContext, jobs: Sequence[Job]) -> RunReport | None:
@@ -48,7 +49,7 @@ def end_of(report: RunReport | None) -> JobOutcome:
 
 def _outdated(context: JobContext, places: set[Place]) -> set[Place]:
     """Return the places whose published document is not of the upload there."""
-    rows = published_rows(context, map(key_of, places))
+    rows = published_rows(context.settings.corpus.root, map(key_of, places))
     outdated = set()
     for place in places:
         row, upload = rows.get(key_of(place)), upload_at(context, place)

@@ -29,7 +29,20 @@ def handed_in(upload: Upload, *, changed: bool = False, replaces: bool = False) 
 
 def change_of(upload: Upload) -> str:
     """Return the key under which the upload that another one replaced is set aside."""
-    return f"{upload.namespace}/{upload.path}/{upload.etag}"
+    return _change(upload.namespace, upload.path, upload.etag)
+
+
+def changes_of(job: Job) -> dict[tuple[str, str], str | None]:
+    """Return namespace and path of what a job hands in, with the key of what it replaced; None if it cannot be told."""
+    named = {}
+    for each in job.payload.get("uploads", ()):
+        place = (each["namespace"], each["path"])
+        named[place] = _change(*place, each["etag"]) if each.get("replaces") else None
+    return named
+
+
+def _change(namespace: str, path: str, etag: str) -> str:
+    return f"{namespace}/{path}/{etag}"
 
 
 def can_be_withdrawn(job: Job) -> bool:
@@ -40,7 +53,7 @@ def can_be_withdrawn(job: Job) -> bool:
 def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str, str]]:
     """Take back what a job handed in, unless it was handed in again since.
 
-    A new upload is deleted; one that replaced another gives way to it.
+    A new upload is deleted; one that replaced another gives way to it. What came after it does not bring it back.
 
     Args:
         uploads: all uploads.
@@ -57,14 +70,18 @@ def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str,
             now = uploads.get(*place)
         except Damaged:
             continue
-        if now is None or now.etag != each.get("etag"):
+        if "etag" not in each:
             continue
-        if not each["replaces"]:
-            uploads.delete(*place)
-            changed.append(place)
+        if now is None or now.etag != each["etag"]:
+            aside.pass_over(*place, each["etag"], _change(*place, each["etag"]))
             continue
-        for upload, content in aside.find(change_of(now)):
+        before = list(aside.find(change_of(now))) if each["replaces"] else []
+        for upload, content in before:
             uploads.put_back(upload, content)
-            changed.append(place)
+        if not each["replaces"] or aside.is_emptied(change_of(now), *place):
+            uploads.delete(*place)
+        elif not before:
+            continue
         aside.drop(change_of(now))
+        changed.append(place)
     return changed

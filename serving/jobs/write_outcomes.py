@@ -6,25 +6,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from parquetry import ids
 from parquetry.errors import OutageError
 from parquetry.model import DocumentRow
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import LIMIT_REASONS, failure_of
 from parquetry.plural import counted
 from parquetry.serving.jobs.context import Failed
-from parquetry.sources.uploads.identity import UPLOADS
-
-Key = tuple[str, str]
-"""namespace and document id"""
-Place = tuple[str, str]
-"""namespace and path of an upload"""
-
-
-def key_of(place: Place) -> Key:
-    """Return the document that an upload becomes."""
-    namespace, path = place
-    return namespace, ids.document_id(namespace, UPLOADS, path)
+from parquetry.serving.jobs.published_rows import Key, Place, key_of
 
 
 @dataclass(frozen=True, slots=True)

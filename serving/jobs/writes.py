@@ -14,12 +14,13 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.jobs.published_uploads import published_rows, published_uploads, refresh_uploads, upload_at
+from parquetry.serving.jobs.published_rows import Key, Place, key_of, published_rows, published_uploads
+from parquetry.serving.jobs.published_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
 from parquetry.serving.jobs.taking_back import end_of, take_back
-from parquetry.serving.jobs.withdrawing import can_be_withdrawn
-from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
+from parquetry.serving.jobs.withdrawing import can_be_withdrawn, changes_of
+from parquetry.serving.jobs.write_outcomes import JobOutcome, PublishedWrites
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.storage.index.space import bring_index
@@ -68,7 +69,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     batch = _Batch(jobs)
     for job in jobs:
         _read(context, job, batch)
-    known = published_rows(context, [key for keys in batch.removed.values() for key in keys])
+    known = published_rows(context.settings.corpus.root, [key for keys in batch.removed.values() for key in keys])
     root = context.settings.corpus.root
     batch.before = Lake(root).snapshot().version if batch.removed and Lake.exists(root) else 0
     _recall(context, batch)
@@ -106,12 +107,13 @@ def _read(context: JobContext, job: Job, batch: _Batch) -> None:
 
 
 def _cleared(context: JobContext, job: Job) -> set[Place]:
-    """Return what a clearing covers: uploads, and documents whose uploads an earlier attempt deleted.
+    """Return what a clearing covers: uploads, and documents that are published without one or beside a later one.
 
-    An upload that came after the job was asked for is left. A time that is still to come says nothing: the clock was
-    set back since. An upload that a later job hands in stays in any case.
+    An earlier attempt may have deleted uploads and not their documents. An upload that came after the job was asked for
+    is left. A time that is still to come says nothing: the clock was set back since. What a later job hands in stays in
+    any case, and what that replaced does not come back if it is cancelled.
     """
-    namespace = job.payload.get("namespace")
+    namespace, again = job.payload.get("namespace"), _handed_in_since(context, job)
     namespaces = context.uploads.namespaces() if namespace is None else [namespace]
     kept = {(each.namespace, each.path): each for space in namespaces for each in context.uploads.each(space)}
     meant = {
@@ -120,9 +122,16 @@ def _cleared(context: JobContext, job: Job) -> set[Place]:
         if not job.created_at < upload.updated_at <= datetime.now(UTC)
         and _is_meant(job, upload.access, upload.uploaded_by)
     }
-    for row in published_uploads(context, namespace):
-        if (row.namespace, row.path) not in kept and _is_meant(job, row.access, row.uploaded_by):
-            meant.add((row.namespace, row.path))
+    for row in published_uploads(context.settings.corpus.root, namespace):
+        place = (row.namespace, row.path)
+        is_replaced = place in again and place in kept and kept[place].etag != row.etag
+        if (place not in kept or is_replaced) and _is_meant(job, row.access, row.uploaded_by):
+            meant.add(place)
+    aside = SetAside(context.state)
+    for place, change in again.items():
+        for upload, _ in () if change is None else aside.find(change):
+            if _is_meant(job, upload.access, upload.uploaded_by):
+                aside.empty(str(change), *place, None)
     return meant
 
 
@@ -150,7 +159,7 @@ def _recall(context: JobContext, batch: _Batch) -> None:
         begun = {(each["namespace"], each["document_id"]): each["chunks"] for each in progress.get("removing", ())}
         batch.chunks |= begun
         if job.kind == "clear":
-            done = begun.keys() - batch.removed[job.id] - published_rows(context, begun).keys()
+            done = begun.keys() - batch.removed[job.id] - published_rows(context.settings.corpus.root, begun).keys()
             batch.removed[job.id] += sorted(done)
 
 
@@ -175,13 +184,18 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
         context.store.progress(job.id, {"removing": removing, "version_before": batch.before})
     places = [by_key[key] for key in keys if key in by_key and key not in batch.elsewhere]
     batch.places.update(places)
-    again = _handed_in_since(context, job) if places else set()
+    again = _handed_in_since(context, job) if places else {}
     asked = {(each["namespace"], each["document_id"]): each.get("etag") for each in job.payload.get("documents", ())}
+    undo = job.id if job.payload.get("undo") else None
     for place in places:
+        if place in again:
+            # What was handed in after this job asked for the removal stays; if it is cancelled, nothing comes back.
+            if (change := again[place]) is not None:
+                SetAside(context.state).empty(change, *place, undo)
+            continue
         upload = upload_at(context, place)
-        # What was handed in after this job asked for the removal stays.
-        if place not in again and (upload is None or asked.get(key_of(place)) in (None, upload.etag)):
-            if upload is not None and job.payload.get("undo"):
+        if upload is None or asked.get(key_of(place)) in (None, upload.etag):
+            if upload is not None and undo is not None:
                 _set_aside(context, job, upload)
             context.uploads.delete(*place)
 
@@ -192,25 +206,36 @@ def _set_aside(context: JobContext, job: Job, upload: Upload) -> None:
         SetAside(context.state).keep(job.id, upload, context.uploads.read(upload))
 
 
-def _handed_in_since(context: JobContext, job: Job) -> set[Place]:
-    """Return the uploads of jobs that came after another one; an upload that did not change stays as it was."""
-    later = context.store.list(kind="ingest", after=job.number, limit=MOST_QUEUED)
-    return {(each["namespace"], each["path"]) for other in later for each in other.payload["uploads"]}
+def _handed_in_since(context: JobContext, job: Job) -> dict[Place, str | None]:
+    """Return the uploads of jobs that came after another one, each with its first change, as far as that can be told.
+
+    An upload that did not change stays as it was; what was cancelled was taken back.
+    """
+    found: dict[Place, str | None] = {}
+    for other in context.store.list(kind="ingest", after=job.number, limit=MOST_QUEUED):
+        if other.state != "cancelled":
+            # The newest come first.
+            found |= changes_of(other)
+    return found
 
 
 def _remove_elsewhere(context: JobContext, batch: _Batch) -> int:
     """Remove documents that configured sources hold; return the version."""
-    settings = context.settings
-    if not Lake.exists(settings.corpus.root):
+    settings, root = context.settings, context.settings.corpus.root
+    if not Lake.exists(root):
         return 0
-    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
+    lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
     for namespace in sorted({space for space, _ in batch.elsewhere}):
         documents = sorted(document for space, document in batch.elsewhere if space == namespace)
         try:
             remove_documents(lake, documents, new_stamp(), namespace)
         except SettingsError:
             # Another run removed one of them meanwhile.
-            left = [document for space, document in published_rows(context, batch.elsewhere) if space == namespace]
+            left = [
+                document
+                for space, document in published_rows(context.settings.corpus.root, batch.elsewhere)
+                if space == namespace
+            ]
             if left:
                 remove_documents(lake, sorted(left), new_stamp(), namespace)
     return lake.snapshot().version
@@ -221,7 +246,7 @@ def _is_outdated(context: JobContext, batch: _Batch, report: RunReport) -> bool:
     if report.error is not None:
         return False
     places = {place for places in batch.handed_in.values() for place in places}
-    rows = published_rows(context, map(key_of, places))
+    rows = published_rows(context.settings.corpus.root, map(key_of, places))
     for place in places:
         row, upload = rows.get(key_of(place)), upload_at(context, place)
         if row is not None and upload is not None and row.status == "indexed" and row.etag != upload.etag:
@@ -233,7 +258,7 @@ def _written(context: JobContext, batch: _Batch, report: RunReport | None, versi
     """Look at what is published now."""
     places = {place for places in batch.handed_in.values() for place in places}
     removed = {key for keys in batch.removed.values() for key in keys}
-    rows = published_rows(context, {*map(key_of, places), *removed})
+    rows = published_rows(context.settings.corpus.root, {*map(key_of, places), *removed})
     held = set()
     for place in places if report is not None and report.refused else ():
         row, upload = rows.get(key_of(place)), upload_at(context, place)

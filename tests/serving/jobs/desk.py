@@ -67,7 +67,7 @@ class Desk:
 
     def cancel(self, job: Job) -> Job:
         """Cancel a job, as a process that answers requests does."""
-        parts = SimpleNamespace(jobs=self.store, uploads=self.uploads, state=self.state)
+        parts = SimpleNamespace(settings=self.settings, jobs=self.store, uploads=self.uploads, state=self.state)
         return cancel(cast(Resources, parts), job)
 
     def done(self, job: Job) -> Job:
@@ -75,6 +75,11 @@ class Desk:
         found = self.store.get(job.id)
         assert found is not None
         return found
+
+    def kept(self, name: str) -> str | None:
+        """Return the text of an upload; None if there is none."""
+        upload = self.uploads.get("default", name)
+        return None if upload is None else self.uploads.read(upload).decode()
 
     def paths(self, namespace: str = "default") -> list[str]:
         """Return the paths of the published documents."""

@@ -3,8 +3,14 @@
 import pytest
 
 from parquetry.errors import DiskFull
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.jobs import writes
-from tests.serving.jobs.desk import hand_in
+from parquetry.serving.jobs.execute import carry_out
+from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.tasks.engine.base import DirectEngine
+from tests.serving.jobs.desk import hand_in, remove
 
 pytestmark = pytest.mark.slow
 
@@ -107,3 +113,101 @@ def test_upload_that_is_cancelled_while_it_waits_to_be_done_again_is_not_left_pu
     jobs.work()
     assert {jobs.done(job).state for job in both} == {"cancelled"}
     assert (jobs.paths(), jobs.found("light"), jobs.found("heavy hard")) == (["ash.md"], ["ash.md"], [])
+
+
+ORDERS = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("before", ["Ash is light.", None])
+def test_uploads_over_each_other_that_are_all_cancelled_bring_none_of_them_back(jobs, order, before):
+    if before is not None:
+        hand_in(jobs, "ash.md", before)
+        jobs.work()
+    every = [hand_in(jobs, "ash.md", text) for text in ("Ash is heavy.", "Ash is hard.", "Ash is soft.")]
+    for number in order:
+        jobs.cancel(every[number])
+    assert {jobs.done(job).state for job in every} == {"cancelled"}
+    assert jobs.kept("ash.md") == before
+    jobs.work()
+    assert jobs.paths() == ([] if before is None else ["ash.md"])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_one_of_them_that_is_not_cancelled_stays(jobs, order):
+    texts = ("Ash is heavy.", "Ash is hard.", "Ash is soft.")
+    every = [hand_in(jobs, "ash.md", text) for text in texts]
+    for number in order[:2]:
+        jobs.cancel(every[number])
+    assert jobs.kept("ash.md") == texts[order[2]]
+    jobs.work()
+    assert jobs.done(every[order[2]]).state == "completed"
+
+
+@pytest.mark.parametrize("cancelled", [0, 1])
+def test_uploads_over_each_other_in_one_run_leave_what_was_not_cancelled(jobs, cancelled):
+    every = [hand_in(jobs, "ash.md", text) for text in ("Ash is heavy.", "Ash is hard.", "Ash is soft.")]
+    claimed = jobs.store.claim()
+    for job in every[cancelled:]:
+        jobs.cancel(job)
+    carry_out(jobs.context, claimed)
+    assert {jobs.done(job).state for job in every[cancelled:]} == {"cancelled"}
+    assert jobs.kept("ash.md") == (None, "Ash is heavy.")[cancelled]
+    assert jobs.paths() == [[], ["ash.md"]][cancelled]
+    if cancelled:
+        assert (jobs.found("heavy"), jobs.found("hard soft")) == (["ash.md"], [])
+
+
+@pytest.mark.parametrize("clearing", [False, True])
+@pytest.mark.parametrize("when", ["before the removal", "in its run", "after it"])
+def test_what_was_to_be_removed_does_not_come_back_with_a_cancelled_upload(jobs, when, clearing):
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    gone = clear_all(jobs) if clearing else remove(jobs, (UPLOADS, "ash.md"))
+    again = hand_in(jobs, "ash.md", "Ash is heavy.")
+    if when == "before the removal":
+        jobs.cancel(again)
+    claimed = jobs.store.claim()
+    if when == "in its run":
+        jobs.cancel(again)
+    carry_out(jobs.context, claimed)
+    if when == "after it":
+        jobs.cancel(again)
+    jobs.work()
+    assert jobs.done(gone).state == "completed"
+    together = when == "after it" and not clearing
+    assert jobs.done(again).state == ("completed" if together else "cancelled")
+    assert jobs.kept("ash.md") == ("Ash is heavy." if together else None)
+    assert jobs.found("light") == []
+    assert jobs.paths() == (["ash.md"] if together else [])
+    if not clearing:
+        jobs.ask("reinstate", "default", removal=gone.id)
+        jobs.work()
+        assert jobs.kept("ash.md") == ("Ash is heavy." if together else "Ash is light.")
+
+
+def test_erasure_of_a_user_does_not_change_what_a_cancelled_upload_brings_back(jobs):
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    clear_all(jobs)
+    again = hand_in(jobs, "ash.md", "Ash is heavy.")
+    carry_out(jobs.context, jobs.store.claim())
+    assert jobs.done(again).state == "queued"
+    SetAside(jobs.state).forget("ada")
+    jobs.cancel(again)
+    jobs.work()
+    assert jobs.kept("ash.md") is None
+
+
+def test_upload_that_another_run_published_while_its_job_waits_is_taken_back(jobs):
+    """As by `parquetry refresh`, which is for uploads, too."""
+    hand_in(jobs, "ash.md", "Ash is light.")
+    jobs.work()
+    every = [hand_in(jobs, "ash.md", "Ash is heavy."), hand_in(jobs, "oak.md", "Oak is hard.")]
+    run_refresh(Request(jobs.settings, (UPLOADS,)), DirectEngine(), Observer())
+    assert sorted(jobs.found("light heavy hard")) == ["ash.md", "oak.md"]
+    for job in every:
+        jobs.cancel(job)
+    jobs.work()
+    assert {jobs.done(job).state for job in every} == {"cancelled"}
+    assert (jobs.paths(), jobs.kept("ash.md"), jobs.found("heavy hard")) == (["ash.md"], "Ash is light.", [])
