@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import (
     BudgetReached,
@@ -26,6 +27,7 @@ from parquetry.errors import (
 )
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.jobs.engine import StoppableEngine
+from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.state.workers import wait_until_followed
 from parquetry.settings.sections import Settings
@@ -34,6 +36,7 @@ from parquetry.sources.registry import Scope
 if TYPE_CHECKING:
     from parquetry.sources.uploads.store import UploadStore
 
+log = logging.getLogger("parquetry")
 FOLLOW_SECONDS = 60.0
 """seconds that the processes which answer requests have to follow a publish"""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -100,6 +103,21 @@ class JobContext:
     writes: Stoppable = field(default_factory=Stoppable)
     """the runs for small writes"""
 
+    def note(self, job: Job, progress: Mapping[str, Any]) -> bool:
+        """Record the progress of a running job, if that is possible; return True if it is to be cancelled."""
+        try:
+            return self.store.progress(job.id, progress)
+        except StorageError as error:
+            log.warning("the progress of %s is not recorded: %s", job.id, error)
+            return False
+
+    def is_cancelled(self, job: Job) -> bool:
+        """Return True if a running job is to be cancelled; False as long as that cannot be read."""
+        try:
+            return self.store.cancel_is_asked(job.id)
+        except StorageError:
+            return False
+
     def follow(self, version: int) -> None:
         """Wait until every process that answers requests follows a version.
 
@@ -126,6 +144,10 @@ class Failed(Exception):
         super().__init__(reason, detail)
         self.reason = reason
         self.detail = detail
+
+
+class PutBack(Exception):
+    """The process stops, and what carries out the job goes on without it."""
 
 
 def failure_of(error: Exception) -> Failed:

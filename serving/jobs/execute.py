@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from parquetry.errors import RefusedError, SettingsError
+from parquetry.errors import RefusedError, SettingsError, StorageError
 from parquetry.plural import counted
 from parquetry.serving.jobs.aside import carry_out_aside
-from parquetry.serving.jobs.context import JobContext, failure_of
+from parquetry.serving.jobs.context import JobContext, PutBack, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
 from parquetry.serving.jobs.model import ASIDE, RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
@@ -28,6 +29,8 @@ GATHER_SECONDS = 0.01
 """seconds for further small writes to arrive before some are carried out"""
 LOOK_SECONDS = 0.02
 """seconds between two looks at the queue"""
+RECORD_SECONDS = 5.0
+"""seconds between two attempts to record the end of a job"""
 
 
 class Lane(threading.Thread):
@@ -59,7 +62,7 @@ class Lane(threading.Thread):
             except Exception:
                 # The edge of a job: whatever it runs into, the next one is carried out. A job whose end cannot be
                 # recorded is done again by the next process.
-                log.exception("a job failed, and its failure could not be recorded")
+                log.exception("a job could not be carried out, or its end not be recorded")
                 self._stopping.wait(1)
 
 
@@ -82,23 +85,28 @@ def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = Fa
     """
     if not jobs:
         return
+    ends = _ends(context, jobs, by_prefect=by_prefect)
+    _record(context, [job for job in jobs if job.id in ends], ends)
+    if left := [job.id for job in jobs if job.id not in ends]:
+        context.store.release(left)
+
+
+def _ends(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = False) -> Mapping[str, JobOutcome]:
+    """Carry out jobs; return the end of each, without those that the next process does because this one stops."""
     try:
-        try:
-            _record(context, jobs, _outcomes(context, jobs, by_prefect=by_prefect))
-        except Cancelled as stopped:
-            _put_back(context, jobs, stopped)
+        if jobs[0].kind in WRITES:
+            return _written(context, jobs)
+        if by_prefect:
+            from parquetry.serving.jobs.handover import hand_over
+
+            return {jobs[0].id: hand_over(context, jobs[0])}
+        return {jobs[0].id: _run(context, jobs[0])}
+    except PutBack:
+        return {}
+    except Cancelled as stopped:
+        return _ends_of_stopped(context, jobs, stopped)
     except Exception as error:  # noqa: BLE001 - the edge of a job: any error is the end of these jobs
-        _fail(context, jobs, error)
-
-
-def _outcomes(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool) -> Mapping[str, JobOutcome]:
-    if jobs[0].kind in WRITES:
-        return _written(context, jobs)
-    if by_prefect:
-        from parquetry.serving.jobs.handover import hand_over
-
-        return {jobs[0].id: hand_over(context, jobs[0])}
-    return {jobs[0].id: _run(context, jobs[0])}
+        return _all_failed(jobs, error)
 
 
 def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcome]:
@@ -111,14 +119,31 @@ def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcom
     except (SettingsError, RefusedError):
         if len(jobs) == 1:
             raise
-    outcomes: dict[str, JobOutcome] = {}
-    for job in jobs:
-        try:
-            with context.writes.engine() as engine:
-                outcomes |= publish_writes(context, [job], engine)
-        except (SettingsError, RefusedError) as error:
-            outcomes[job.id] = JobOutcome({}, failure_of(error))
-    return outcomes
+    return {id_: end for job in jobs for id_, end in _ends(context, [job]).items()}
+
+
+def _ends_of_stopped(context: JobContext, jobs: Sequence[Job], stopped: Cancelled) -> Mapping[str, JobOutcome]:
+    """Return the ends of those jobs of a stopped run that were cancelled."""
+    work = context.writes if jobs[0].kind in WRITES else context.runs
+    asked = [job for job in jobs if context.is_cancelled(job) or not work.stopping.is_set()]
+    try:
+        report = take_back(context, asked)
+        if report is None:
+            return dict.fromkeys((job.id for job in asked), JobOutcome({}, cancelled=str(stopped)))
+        context.follow(report.version)
+    except Cancelled:
+        # This process ends before it could: the next one does it.
+        return {}
+    except Exception as error:  # noqa: BLE001 - the edge of a job: the others were not carried out
+        return _all_failed(asked, error)
+    return dict.fromkeys((job.id for job in asked), end_of(report))
+
+
+def _all_failed(jobs: Sequence[Job], error: Exception) -> Mapping[str, JobOutcome]:
+    failure = failure_of(error)
+    if failure.reason == "internal":
+        log.error("a job failed", exc_info=error)
+    return dict.fromkeys((job.id for job in jobs), JobOutcome({}, failure))
 
 
 @contextmanager
@@ -139,7 +164,7 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
     with context.one_run, context.runs.engine() as engine, context.observer() as shown:
 
         def keep(progress: Mapping[str, Any]) -> None:
-            if context.store.progress(job.id, progress):
+            if context.note(job, progress):
                 engine.stop()
 
         observer = Progress(keep, shown)
@@ -149,7 +174,7 @@ def _run(context: JobContext, job: Job) -> JobOutcome:
 
 
 def _watch(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> None:
-    while not all(_can_be_stopped(job) and context.store.cancel_is_asked(job.id) for job in jobs):
+    while not all(_can_be_stopped(job) and context.is_cancelled(job) for job in jobs):
         if engine.is_done.wait(0.25):
             return
     engine.stop()
@@ -160,53 +185,50 @@ def _can_be_stopped(job: Job) -> bool:
     return job.kind in RUNS or can_be_withdrawn(job)
 
 
-def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, JobOutcome]) -> None:
+def _record(context: JobContext, jobs: Sequence[Job], ends: Mapping[str, JobOutcome]) -> None:
     done: list[Job] = []
+    failed: Counter[tuple[Kind, str]] = Counter()
     cancelled = 0
     for job in jobs:
-        outcome = outcomes[job.id]
-        if outcome.cancelled is not None:
-            context.store.cancelled(job.id, outcome.cancelled)
+        end = ends[job.id]
+        _record_end(context, job, end)
+        if end.cancelled is not None:
             cancelled += 1
-        elif outcome.failure is None:
+        elif end.failure is None:
             done.append(job)
-            context.store.finish(job.id, outcome.result)
         else:
-            context.store.fail(job.id, outcome.failure.reason, outcome.failure.detail, outcome.result or None)
-            context.tell(f"{job.kind} failed: {outcome.failure.reason}: {outcome.failure.detail}")
+            failed[job.kind, f"{end.failure.reason}: {end.failure.detail}"] += 1
+    for (kind, told), number in failed.items():
+        context.tell(f"{kind if number == 1 else counted(number, f'{kind} job')} failed: {told}")
     if done:
         kinds = done[0].kind if len({job.kind for job in done}) == 1 else "write"
-        version = outcomes[done[-1].id].result.get("version", "?")
+        version = ends[done[-1].id].result.get("version", "?")
         context.tell(f"{counted(len(done), f'{kinds} job')} done, version {version}")
     if cancelled:
         context.tell(f"{counted(cancelled, f'{jobs[0].kind} job')} cancelled")
 
 
-def _put_back(context: JobContext, jobs: Sequence[Job], stopped: Cancelled) -> None:
-    """Queue the jobs of a stopped run again, unless it was they that were cancelled."""
-    work = context.writes if jobs[0].kind in WRITES else context.runs
-    asked = [job for job in jobs if context.store.cancel_is_asked(job.id) or not work.stopping.is_set()]
-    try:
-        report = take_back(context, asked)
-    except Cancelled:
-        # This process ends before it could: the next one does it.
-        asked, report = [], None
-    if report is not None:
-        context.follow(report.version)
-    end = JobOutcome({}, cancelled=str(stopped)) if report is None else end_of(report)
-    _record(context, asked, dict.fromkeys((job.id for job in asked), end))
-    ended = {job.id for job in asked}
-    if left := [job.id for job in jobs if job.id not in ended]:
-        context.store.release(left)
+def _record_end(context: JobContext, job: Job, end: JobOutcome) -> None:
+    """Record the end of a job: what is published is not told as a failure because the queue cannot be written.
 
-
-def _fail(context: JobContext, jobs: Sequence[Job], error: Exception) -> None:
-    failure = failure_of(error)
-    if failure.reason == "internal":
-        log.error("a job failed", exc_info=error)
-    for job in jobs:
-        context.store.fail(job.id, failure.reason, failure.detail)
-    context.tell(f"{counted(len(jobs), f'{jobs[0].kind} job')} failed: {failure.reason}: {failure.detail}")
+    Raises:
+        StorageError: it could not be recorded until this process stops; the next one does the job again.
+    """
+    work = context.writes if job.kind in WRITES else context.runs
+    while True:
+        try:
+            if end.cancelled is not None:
+                context.store.cancelled(job.id, end.cancelled)
+            elif end.failure is None:
+                context.store.finish(job.id, end.result)
+            else:
+                context.store.fail(job.id, end.failure.reason, end.failure.detail, end.result or None)
+        except StorageError as error:
+            log.warning("the end of %s is recorded as soon as it can be: %s", job.id, error)
+            if work.stopping.wait(RECORD_SECONDS):
+                raise
+        else:
+            return
 
 
 def stop_all(context: JobContext, lanes: Sequence[Lane], seconds: float) -> bool:

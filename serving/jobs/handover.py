@@ -17,7 +17,7 @@ from prefect.utilities.urls import url_for
 from parquetry.deployments.definitions import ON_DEMAND
 from parquetry.errors import OutageError, SettingsError
 from parquetry.masking import masked
-from parquetry.serving.jobs.context import Failed, JobContext
+from parquetry.serving.jobs.context import Failed, JobContext, PutBack
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.runs import refresh_request
 from parquetry.serving.jobs.write_outcomes import JobOutcome
@@ -45,7 +45,8 @@ def hand_over(context: JobContext, job: Job) -> JobOutcome:
     Raises:
         SettingsError: the deployment does not exist.
         OutageError: the API cannot be reached.
-        Cancelled: the job or the flow run was cancelled, or this process is stopping.
+        Cancelled: the job or the flow run was cancelled.
+        PutBack: this process is stopping; the flow run goes on.
     """
     with get_client(sync_client=True) as client:
         run, state = _followed(client, context, job, _started(client, context, job))
@@ -111,7 +112,7 @@ def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: Flo
         try:
             run = client.read_flow_run(run.id)
             failed = 0.0
-            if context.store.cancel_is_asked(job.id) and not cancelled:
+            if not cancelled and context.is_cancelled(job):
                 client.set_flow_run_state(run.id, Cancelling())
                 cancelled = True
         except HTTPError as error:
@@ -125,6 +126,6 @@ def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: Flo
         if state is not None and state.is_final():
             return run, state
         told = "Pending" if state is None else state.name or state.type.value
-        context.store.progress(job.id, {**_named(run), "state": told})
+        context.note(job, {**_named(run), "state": told})
         if context.runs.stopping.wait(LOOK_SECONDS):
-            raise Cancelled(f"the service stops; flow run {run.name} goes on")
+            raise PutBack

@@ -86,7 +86,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     elif batch.elsewhere:
         bring_index(Lake(context.settings.corpus.root).snapshot(), context.settings.search)
     written = _written(context, batch, report, version)
-    asked = [job for job in jobs if can_be_withdrawn(job) and context.store.cancel_is_asked(job.id)]
+    asked = [job for job in jobs if can_be_withdrawn(job) and context.is_cancelled(job)]
     report = take_back(context, asked)
     context.follow(version if report is None else report.version)
     ends = {job.id: end_of(report) for job in asked}

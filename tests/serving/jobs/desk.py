@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from parquetry import ids
 from parquetry.model import Access
-from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.context import JobContext, Stoppable
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.model import Job, Kind
 from parquetry.serving.jobs.set_aside import SetAside
@@ -64,6 +65,10 @@ class Desk:
         """Carry out all jobs, as a process does."""
         while jobs := self.store.claim():
             carry_out(self.context, jobs)
+
+    def restart(self) -> None:
+        """Go on as the next process does after one that stopped."""
+        self.context = replace(self.context, runs=Stoppable(), writes=Stoppable())
 
     def cancel(self, job: Job) -> Job:
         """Cancel a job, as a process that answers requests does."""

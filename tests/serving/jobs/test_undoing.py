@@ -2,13 +2,11 @@
 
 import os
 import time
-from dataclasses import replace
 
 import pytest
 
 from parquetry.model import Access
 from parquetry.serving.jobs import writes
-from parquetry.serving.jobs.context import Stoppable
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import FOLDER, UNDO_SECONDS, SetAside
 from parquetry.serving.jobs.withdrawing import withdraw
@@ -132,7 +130,7 @@ def test_what_a_process_does_not_take_back_before_it_ends_the_next_one_does(jobs
     carry_out(jobs.context, jobs.store.claim())
     assert [jobs.done(job).state for job in (kept, gone)] == ["queued", "queued"]
     assert jobs.paths() == ["elm.md", "oak.md"]
-    jobs.context = replace(jobs.context, writes=Stoppable())
+    jobs.restart()
     jobs.work()
     assert [jobs.done(job).state for job in (kept, gone)] == ["completed", "cancelled"]
     assert jobs.paths() == ["elm.md"]
