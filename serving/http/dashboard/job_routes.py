@@ -18,6 +18,7 @@ from parquetry.serving.http.operation_routes import demand_everything, job_of
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.jobs.model import Kind
 from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.cancelling import cancel
 from parquetry.serving.service.writing import submit
 from parquetry.serving.web.jobs import shown_job
 
@@ -49,7 +50,7 @@ def cancel_job(request: Request, job_id: JobId, caller: AdminCaller, parts: Part
     """Cancel a job: at once if it waits, before its publish if it runs."""
     demand_everything(caller)
     job = job_of(parts, caller, job_id)
-    parts.jobs.cancel(job.id)
+    cancel(parts, job)
     Recorded(request, caller, "run.cancelled", job.namespace).write(status=303, target=f"{job.kind} {job.id}")
     return redirect(f"{RUNS}/jobs/{job.id}")
 

@@ -10,7 +10,9 @@ from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import DirectEngine
+from tests.servers.http_app import running_app
 from tests.serving.jobs.desk import hand_in, remove
+from tests.serving.web.browsing import Visitor
 
 pytestmark = pytest.mark.slow
 
@@ -211,3 +213,13 @@ def test_upload_that_another_run_published_while_its_job_waits_is_taken_back(job
     jobs.work()
     assert {jobs.done(job).state for job in every} == {"cancelled"}
     assert (jobs.paths(), jobs.kept("ash.md"), jobs.found("heavy hard")) == (["ash.md"], "Ash is light.", [])
+
+
+@pytest.mark.parametrize("page", ["/add", "/runs"])
+def test_upload_is_taken_back_on_whichever_page_its_job_is_cancelled(jobs, page):
+    job = hand_in(jobs, "oak.md", "Oak is hard.")
+    with running_app(jobs.settings) as app:
+        visitor = Visitor(app.url)
+        shown = visitor.open(f"{page}/jobs/{job.id}")
+        visitor.send(shown.form(f"{page}/jobs/{job.id}/cancel"))
+    assert (jobs.done(job).state, jobs.kept("oak.md")) == ("cancelled", None)
