@@ -11,11 +11,11 @@ from parquetry.planning.diff import Change, SourcePlan
 from parquetry.planning.report import count_documents
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.indexing import update_index
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.runs import MOST_LISTED, refresh_request, reindex_job_request
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.storage.entries.undoing import undo_decision
-from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _undo(context: JobContext, job: Job) -> JobOutcome:
     Lake(settings.corpus.root)
     lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
     done = undo_decision(lake, str(job.payload["decision_id"]), new_stamp())
-    bring_index(lake.snapshot(), settings.search)
+    update_index(context)
     context.follow(done.version)
     decision = done.undoing.decision
     return JobOutcome(

@@ -17,6 +17,7 @@ from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import StoppableEngine
+from parquetry.serving.jobs.indexing import update_index
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.reviewing import reviewed_sessions
 from parquetry.serving.jobs.statements import learn_statement
@@ -26,7 +27,6 @@ from parquetry.settings.sections import Settings, override
 from parquetry.sources.registry import scopes_of
 from parquetry.storage.analysis.analyze import analyze
 from parquetry.storage.analysis.course import Stage
-from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.current import published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import restore_version
@@ -164,7 +164,7 @@ def _restore(context: JobContext, job: Job) -> JobOutcome:
     Lake(settings.corpus.root)
     lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
     done = restore_version(lake, version, new_stamp(), job.namespace)
-    bring_index(lake.snapshot(), settings.search)
+    update_index(context)
     context.follow(done.version)
     result: dict[str, Any] = {"run_id": done.run_id, "version": done.version, "restored_version": version}
     for name, rows in (("documents", done.documents), ("entries", done.entries)):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import Failed, JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
+from parquetry.serving.jobs.indexing import update_index
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.published_rows import Place, key_of
 from parquetry.serving.jobs.published_uploads import refresh_uploads
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sources.uploads.store import Damaged
-from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import restore_documents
 
@@ -47,7 +47,7 @@ def undo_removal(context: JobContext, job: Job, engine: StoppableEngine) -> JobO
         those = {key for key in asked - back if key[0] == namespace}
         done = restore_documents(lake, removal.result["version_before"], those, new_stamp(), namespace)
         version, back = done.version, back | those
-    bring_index(lake.snapshot(), settings.search)
+    update_index(context)
     context.follow(version)
     aside.drop(removal.id)
     return JobOutcome({"version": version, "removal": removal.id, "documents": len(back)})

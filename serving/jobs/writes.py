@@ -13,6 +13,7 @@ from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
+from parquetry.serving.jobs.indexing import update_index
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.published_rows import Key, Place, key_of, published_rows, published_uploads
 from parquetry.serving.jobs.published_uploads import refresh_uploads, upload_at
@@ -23,7 +24,6 @@ from parquetry.serving.jobs.withdrawing import can_be_withdrawn, changes_of
 from parquetry.serving.jobs.write_outcomes import JobOutcome, PublishedWrites
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
-from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import remove_documents
 
@@ -84,7 +84,7 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
     if report is not None:
         version = report.version
     elif batch.elsewhere:
-        bring_index(Lake(context.settings.corpus.root).snapshot(), context.settings.search)
+        update_index(context)
     written = _written(context, batch, report, version)
     asked = [job for job in jobs if can_be_withdrawn(job) and context.is_cancelled(job)]
     report = take_back(context, asked)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from parquetry.errors import DiskFull, OutageError, SettingsError, StorageError
-from parquetry.serving.jobs import execute, writes
+from parquetry.errors import DiskFull, IndexNotWritten, OutageError, SettingsError, StorageError
+from parquetry.serving.jobs import execute, indexing, writes
 from parquetry.serving.jobs.execute import carry_out
-from tests.serving.jobs.desk import hand_in
+from parquetry.sources.uploads.identity import UPLOADS
+from tests.serving.jobs.desk import hand_in, remove
 
 pytestmark = pytest.mark.slow
 
@@ -137,3 +138,30 @@ def test_published_document_is_told_although_nobody_can_say_whether_it_was_cance
     failing("cancel_is_asked", 100)
     carry_out(jobs.context, claimed)
     assert (jobs.done(job).state, jobs.paths()) == ("completed", ["oak.md"])
+
+
+@pytest.fixture
+def no_index(monkeypatch):
+    """Have the search index not be written after a publish, as on a full disk."""
+    monkeypatch.setattr(indexing, "bring_index", raising(IndexNotWritten("no space; the next search builds it")))
+
+
+def test_publish_without_a_new_index_is_told_as_done(jobs, no_index):
+    """As of a refresh: the corpus is changed, and a search builds the index."""
+    (jobs.docs / "elm.md").write_text("Elm is tough.")
+    jobs.ask("refresh")
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    version = jobs.publishes()
+    removal = remove(jobs, ("docs", "elm.md"))
+    jobs.work()
+    assert (jobs.done(removal).state, jobs.paths()) == ("completed", ["oak.md"])
+    undo = jobs.ask("reinstate", "default", removal=removal.id)
+    jobs.work()
+    assert (jobs.done(undo).state, sorted(jobs.paths())) == ("completed", ["elm.md", "oak.md"])
+    remove(jobs, (UPLOADS, "oak.md"))
+    jobs.work()
+    restored = jobs.ask("restore", version=version)
+    jobs.work()
+    assert (jobs.done(restored).state, sorted(jobs.paths())) == ("completed", ["elm.md", "oak.md"])
+    assert sorted(jobs.found("tough hard")) == ["elm.md", "oak.md"]
