@@ -202,6 +202,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
                     work = self.process(plan, engine)
                 with watch.step("publish"):
                     outcome = engine.step("publish", lambda: self.publish(plan, work))
+                watch.is_published = True
             except BaseException as error:
                 if self.is_failure(error):
                     columns = {**self.columns_of_failure(), **time_columns(watch.seconds, run.slowest.all)}

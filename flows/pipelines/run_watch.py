@@ -68,6 +68,8 @@ class RunWatch:
     """the span of the run"""
     root: Span | None = None
     """span of the run, if there is one"""
+    is_published: bool = False
+    """True once something of the run is visible"""
     is_told: bool = False
     """True once the outcome is told"""
 
@@ -122,9 +124,10 @@ class RunWatch:
         return replace(report, warnings=(*report.warnings, *filter(None, lines)))
 
     def failed(self, error: BaseException) -> None:
-        """Tell the outcome of a run that published nothing."""
+        """Tell the outcome of a run that ended early."""
         if log_run(self.settings.observability):
-            line = ("%s failed, nothing was published: %s: %s", self.kind, type(error).__name__, error)
+            when = "after its publish" if self.is_published else "nothing was published"
+            line = ("%s failed, %s: %s: %s", self.kind, when, type(error).__name__, error)
             logging.getLogger(RUNS).error(*line, extra={"run_id": self.run_id})
         if self.scopes or not isinstance(error, SettingsError):
             outcome = self._outcome(_status(error), self.elapsed)

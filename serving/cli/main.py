@@ -19,6 +19,7 @@ from parquetry.printing import tell
 from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.suggestions import no_such_option
 from parquetry.settings.errors import MOST_SHOWN
+from parquetry.storage.publishes import begin, outcome
 from parquetry.storage.replaced_files import reread
 
 _INTERRUPTED = 130
@@ -33,6 +34,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
+    begin()
     try:
         given = list(arguments) or ["--help"]
         app = application(given[0])
@@ -44,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     except ParquetryError as error:
         return _fail(error.exit_code, *_shortened(error.lines, arguments))
     except (KeyboardInterrupt, Abort):
-        return _fail(_INTERRUPTED, "interrupted; nothing was published")
+        return _fail(_INTERRUPTED, f"interrupted; {outcome()}")
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has seen enough (Typer makes an exit of that).
         _discard_output()
@@ -53,9 +55,9 @@ def run(arguments: Sequence[str]) -> int:
         if error.errno == errno.ENAMETOOLONG:
             return _fail(2, *_shortened([f"{error.filename} cannot be opened: {error.strerror}"], arguments))
         _discard_output()
-        return _fail(4, *_shortened([f"{classify(error).detail}; nothing was published"], arguments))
+        return _fail(4, *_shortened([f"{classify(error).detail}; {outcome()}"], arguments))
     # Typer makes this of a KeyboardInterrupt, without a word.
-    return _fail(code, "interrupted; nothing was published") if code == _INTERRUPTED else code
+    return _fail(code, f"interrupted; {outcome()}") if code == _INTERRUPTED else code
 
 
 def _discard_output() -> None:

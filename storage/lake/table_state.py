@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake.commits import files_of, open_table
 from parquetry.storage.lake.staging import commit_name, copy_name
+from parquetry.storage.publishes import note
 
 if TYPE_CHECKING:
     from parquetry.storage.lake.shards import Shard
@@ -71,6 +72,8 @@ def follow(layout: Layout, table: Table, version: int, shards: Sequence[Shard]) 
         version: version of the commit.
         shards: shards that it added.
     """
+    if table == "documents":
+        note(version)
     log = layout.log(table)
     if not layout.is_local or log not in _kept:
         return

@@ -75,6 +75,20 @@ def test_run_that_fails_says_so_without_the_secret(folder):
     assert SECRET not in done.stderr + done.stdout
 
 
+def test_run_that_is_interrupted_after_its_publish_says_so(folder):
+    interrupting = """import parquetry.flows.pipelines.pipeline as pipeline
+def interrupt(*_): raise KeyboardInterrupt
+pipeline.refresh_index = interrupt
+main()"""
+    program = [part.replace("; main()", f"\n{interrupting}") for part in command("refresh", "--direct", "docs")]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done
+    *lines, told = done.stderr.splitlines()
+    assert told == "parquetry: interrupted; version 1 was published"
+    (line,) = [line for line in lines_of("\n".join(lines)) if line["level"] == "error"]
+    assert line["message"].startswith("refresh failed, after its publish: KeyboardInterrupt")
+
+
 def test_output_of_commands_is_as_with_text(folder):
     as_json = refreshed(folder, "docs")
     text = SETTINGS.replace('"json"', '"text"').replace('"corpus"', '"other"')
