@@ -52,7 +52,9 @@ def hand_over(context: JobContext, job: Job) -> JobOutcome:
         run, state = _followed(client, context, job, _started(client, context, job))
     name = state.name or state.type.value
     if state.is_cancelled():
-        raise Cancelled(f"the flow run {run.name} was cancelled; nothing was published")
+        # A run that was ended from outside may have published before.
+        told = masked(state.message or "see its log in Prefect")
+        raise Cancelled(f"flow run {run.name} was cancelled: {told}")
     done: dict[str, Any] = {**_named(run), "state": name}
     root = context.settings.corpus.root
     if Lake.exists(root):

@@ -53,7 +53,7 @@ def test_run_is_planned_started_watched_and_cancelled(new_page, yard):
         page.get_by_text("Reading and indexing").wait_for()
         page.get_by_role("progressbar").wait_for()
         page.get_by_role("button", name="Cancel").click()
-        page.get_by_text("Cancelled: nothing was published.").wait_for()
+        page.get_by_text("; nothing was published.").wait_for()
         assert page.locator("#job").get_attribute("hx-get") is None
     finally:
         yard.gate.set()

@@ -138,11 +138,11 @@ def test_cancelled_run_stops_soon_and_publishes_nothing(yard):
         waiting = started(visitor, plan)
         # The embedder answers nothing any more: the run ends all the same.
         page = visitor.send(page.form(f"{page.response.url.path}/cancel"))
-        page = until(visitor, page, "Cancelled: nothing was published.")
+        page = until(visitor, page, "; nothing was published.")
         assert yard.version() == before
         until(visitor, waiting, "Running")
         waiting = visitor.send(waiting.form(f"{waiting.response.url.path}/cancel"))
-        until(visitor, waiting, "Cancelled: nothing was published.")
+        until(visitor, waiting, "; nothing was published.")
     finally:
         yard.gate.set()
         (yard.docs / "held.md").unlink()
