@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -101,15 +101,22 @@ class SetAside:
         """Forget a change."""
         shutil.rmtree(self._root / ids.name_hash(key), ignore_errors=True)
 
-    def sweep(self) -> int:
-        """Forget the changes that cannot be undone any more; return their number."""
-        count = 0
+    def sweep(self, in_use: Callable[[], Collection[str]]) -> int:
+        """Forget the changes that cannot be undone any more; return their number.
+
+        Args:
+            in_use: returns the keys of changes that are kept for longer; called if there are old ones.
+        """
+        old = []
         for folder in _folders(self._root):
             with suppress(FileNotFoundError):
                 if time.time() - folder.stat().st_mtime > UNDO_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    count += 1
-        return count
+                    old.append(folder)
+        kept = {ids.name_hash(key) for key in in_use()} if old else set()
+        swept = [folder for folder in old if folder.name not in kept]
+        for folder in swept:
+            shutil.rmtree(folder, ignore_errors=True)
+        return len(swept)
 
     def forget(self, user_id: str) -> None:
         """Delete what only a user may see, and what cannot be read."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.serving.jobs.set_aside import UNDO_SECONDS, SetAside
+from parquetry.serving.jobs.store import MOST_QUEUED, JobStore
+from parquetry.serving.jobs.table import now
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.sources.uploads.store import Damaged
 
@@ -41,6 +43,16 @@ def changes_of(job: Job) -> dict[tuple[str, str], str | None]:
     return named
 
 
+def changes_in_use(store: JobStore) -> set[str]:
+    """Return the keys of changes that may still be undone: those of jobs in work, and of removals that were done lately."""
+    since = now() - UNDO_SECONDS * 1_000_000
+    keys = {removal.id for removal in store.removals({}, since, MOST_QUEUED)}
+    for state in ("queued", "running"):
+        for job in store.list(state=state, limit=MOST_QUEUED):
+            keys |= {job.id, str(job.payload.get("removal")), *filter(None, changes_of(job).values())}
+    return keys
+
+
 def _change(namespace: str, path: str, etag: str) -> str:
     return f"{namespace}/{path}/{etag}"
 
@@ -67,21 +79,21 @@ def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str,
     for each in job.payload.get("uploads", ()):
         place = (each["namespace"], each["path"])
         try:
-            now = uploads.get(*place)
+            kept = uploads.get(*place)
         except Damaged:
             continue
         if "etag" not in each:
             continue
-        if now is None or now.etag != each["etag"]:
+        if kept is None or kept.etag != each["etag"]:
             aside.pass_over(*place, each["etag"], _change(*place, each["etag"]))
             continue
-        before = list(aside.find(change_of(now))) if each["replaces"] else []
+        before = list(aside.find(change_of(kept))) if each["replaces"] else []
         for upload, content in before:
             uploads.put_back(upload, content)
-        if not each["replaces"] or aside.is_emptied(change_of(now), *place):
+        if not each["replaces"] or aside.is_emptied(change_of(kept), *place):
             uploads.delete(*place)
         elif not before:
             continue
-        aside.drop(change_of(now))
+        aside.drop(change_of(kept))
         changed.append(place)
     return changed

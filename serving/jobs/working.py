@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from parquetry.errors import ParquetryError
+from parquetry.errors import ParquetryError, StorageError
 from parquetry.flows.local import api_is_configured
 from parquetry.masked_output import guard_output
 from parquetry.model import RawDocument
@@ -29,6 +29,7 @@ from parquetry.serving.jobs.lines import shown, tell_line
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.watching import scopes_to_watch, watched_of
+from parquetry.serving.jobs.withdrawing import changes_in_use
 from parquetry.serving.state.environment import settings_from_environment
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import Settings
@@ -102,7 +103,7 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
         threading.Thread(target=_keep_fresh, args=(context, scopes), name="fresh", daemon=True).start()
     else:
         threading.Thread(target=_warm, args=(settings,), name="warm", daemon=True).start()
-    threading.Thread(target=_sweep, args=(SetAside(state), stopping), name="sweep", daemon=True).start()
+    threading.Thread(target=_sweep, args=(context, stopping), name="sweep", daemon=True).start()
     stopping.wait()
     if not stop_all(context, lanes, STOP_SECONDS):
         tell_line(
@@ -138,10 +139,13 @@ def _hold(lock: FileLock, stopping: threading.Event) -> bool:
     return False
 
 
-def _sweep(aside: SetAside, stopping: threading.Event) -> None:
+def _sweep(context: JobContext, stopping: threading.Event) -> None:
     """Delete what cannot be undone any more."""
     while not stopping.wait(_SWEEP_SECONDS):
-        aside.sweep()
+        try:
+            SetAside(context.state).sweep(lambda: changes_in_use(context.store))
+        except (StorageError, OSError) as error:
+            log.warning("what was set aside is swept later: %s", error)
 
 
 def _warm(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from parquetry.model import Access
 from parquetry.serving.jobs import writes
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import FOLDER, UNDO_SECONDS, SetAside
-from parquetry.serving.jobs.withdrawing import withdraw
+from parquetry.serving.jobs.withdrawing import changes_in_use, withdraw
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import Cancelled
 from tests.serving.jobs.desk import hand_in, remove
@@ -198,11 +198,59 @@ def test_what_is_set_aside_is_gone_after_its_time_and_with_its_user(jobs):
         aside.keep(user, upload, b"Mine.")
     aside.forget("ada")
     assert [list(aside.find(user)) == [] for user in ("ada", "ben")] == [True, False]
-    assert aside.sweep() == 0
+    assert aside.sweep(set) == 0
     for folder in (jobs.state / FOLDER).iterdir():
         os.utime(folder, (0, 0))
     assert UNDO_SECONDS > 0
-    aside.sweep()
+    aside.sweep(set)
+    assert list((jobs.state / FOLDER).iterdir()) == []
+
+
+def swept_late(jobs):
+    """Sweep as if everything had been set aside long ago."""
+    for folder in (jobs.state / FOLDER).iterdir():
+        os.utime(folder, (0, 0))
+    SetAside(jobs.state).sweep(lambda: changes_in_use(jobs.store))
+
+
+def test_removal_that_took_long_can_be_undone_for_as_long_as_it_is_said(jobs, monkeypatch):
+    """Its time begins at its end; the bytes were set aside at its beginning."""
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    removal = remove(jobs, (UPLOADS, "oak.md"))
+    claimed = jobs.store.claim()
+    written = writes._written
+    with monkeypatch.context() as patched:
+        patched.setattr(writes, "_written", lambda *told: (swept_late(jobs), written(*told))[1])
+        carry_out(jobs.context, claimed)
+    swept_late(jobs)
+    undo = jobs.ask("reinstate", "default", removal=removal.id)
+    jobs.work()
+    assert (jobs.done(undo).state, jobs.kept("oak.md"), jobs.found("hard")) == ("completed", "Oak is hard.", ["oak.md"])
+
+
+def test_undo_that_was_asked_for_in_time_finds_what_it_brings_back(jobs):
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    removal = remove(jobs, (UPLOADS, "oak.md"))
+    jobs.work()
+    jobs.ask("reinstate", "default", removal=removal.id)
+    jobs.store._database.write("UPDATE jobs SET finished_at = 0 WHERE id = ?", (removal.id,))
+    swept_late(jobs)
+    jobs.work()
+    assert jobs.kept("oak.md") == "Oak is hard."
+
+
+def test_upload_that_waits_for_long_and_is_cancelled_gives_way_to_what_it_replaced(jobs):
+    hand_in(jobs, "oak.md", "Oak is hard.")
+    jobs.work()
+    job = hand_in(jobs, "oak.md", "Oak is soft.")
+    swept_late(jobs)
+    jobs.cancel(job)
+    assert jobs.kept("oak.md") == "Oak is hard."
+    hand_in(jobs, "oak.md", "Oak is soft.")
+    jobs.work()
+    swept_late(jobs)
     assert list((jobs.state / FOLDER).iterdir()) == []
 
 
