@@ -44,7 +44,7 @@ def changes_of(job: Job) -> dict[tuple[str, str], str | None]:
 
 
 def changes_in_use(store: JobStore) -> set[str]:
-    """Return the keys of changes that may still be undone: those of jobs in work, and of removals that were done lately."""
+    """Return the keys of changes that may be undone: those of jobs in work, and of removals that were done lately."""
     since = now() - UNDO_SECONDS * 1_000_000
     keys = {removal.id for removal in store.removals({}, since, MOST_QUEUED)}
     for state in ("queued", "running"):

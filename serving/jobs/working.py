@@ -22,7 +22,7 @@ from parquetry.flows.local import api_is_configured
 from parquetry.masked_output import guard_output
 from parquetry.model import RawDocument
 from parquetry.process_folder import remove_process_folder
-from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.execute import lanes_of, stop_all
 from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, ProgressLine, refresh_scopes
 from parquetry.serving.jobs.lines import shown, tell_line
@@ -46,6 +46,8 @@ LOCK = "jobs.lock"
 """file that the process which carries out the jobs of a state folder holds"""
 DRAIN = "drain"
 """line on standard input: stop runs over whole sources, and go on with small writes"""
+FRESH_AGAIN_SECONDS = 30.0
+"""seconds until sources are watched again after an error"""
 STOP_SECONDS = 8.0
 """seconds for the work in progress to reach a safe point; it can be ended at any other, too"""
 _LOOK_SECONDS = 0.5
@@ -188,6 +190,10 @@ def _keep_fresh(context: JobContext, scopes: Sequence[Scope]) -> None:
             kept()
         except Cancelled:
             return
-        except ParquetryError as error:
-            tell_line(ProgressLine(f"folders are not watched: {error}", is_problem=True))
-            context.runs.stopping.wait(30)
+        except Exception as error:
+            # The edge of a refresh: a thread that ended would leave the sources as they are, without a word.
+            if not isinstance(error, ParquetryError | OSError):
+                log.exception("the refresh of the sources ended")
+            told = failure_of(error).detail
+            tell_line(ProgressLine(f"folders are not watched for {FRESH_AGAIN_SECONDS:g} s: {told}", is_problem=True))
+            context.runs.stopping.wait(FRESH_AGAIN_SECONDS)
