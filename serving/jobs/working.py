@@ -21,6 +21,7 @@ from parquetry.errors import ParquetryError, StorageError
 from parquetry.flows.local import api_is_configured
 from parquetry.masked_output import guard_output
 from parquetry.model import RawDocument
+from parquetry.plural import counted
 from parquetry.process_folder import remove_process_folder
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.execute import lanes_of, stop_all
@@ -51,7 +52,7 @@ FRESH_AGAIN_SECONDS = 30.0
 STOP_SECONDS = 8.0
 """seconds for the work in progress to reach a safe point; it can be ended at any other, too"""
 _LOOK_SECONDS = 0.5
-_SWEEP_SECONDS = 60.0
+_TEND_SECONDS = 60.0
 _WARM = RawDocument(b"# Warm\n\nA text.\n", "warm.md")
 
 
@@ -96,8 +97,7 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
         shown,
     )
     drain.append(context.runs.stop)
-    if number := context.store.recover():
-        tell_line(ProgressLine(f"{number} jobs of a process that ended are carried out again"))
+    _recover(context)
     lanes = lanes_of(context, by_prefect=api_is_configured())
     for lane in lanes:
         lane.start()
@@ -105,14 +105,11 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
         threading.Thread(target=_keep_fresh, args=(context, scopes), name="fresh", daemon=True).start()
     else:
         threading.Thread(target=_warm, args=(settings,), name="warm", daemon=True).start()
-    threading.Thread(target=_sweep, args=(context, stopping), name="sweep", daemon=True).start()
+    threading.Thread(target=_tend, args=(context, stopping), name="tend", daemon=True).start()
     stopping.wait()
     if not stop_all(context, lanes, STOP_SECONDS):
-        tell_line(
-            ProgressLine("a run did not stop in time and was ended; nothing of it is published, and it is done again")
-        )
-    context.store.close()
-    lock.release()
+        tell_line(ProgressLine("a run did not stop in time and was ended; what of it is not published is done again"))
+    # The lock is released by the end of this process: until then, its jobs are not those of one that ended.
     return 0
 
 
@@ -141,13 +138,23 @@ def _hold(lock: FileLock, stopping: threading.Event) -> bool:
     return False
 
 
-def _sweep(context: JobContext, stopping: threading.Event) -> None:
-    """Delete what cannot be undone any more."""
-    while not stopping.wait(_SWEEP_SECONDS):
-        try:
-            SetAside(context.state).sweep(lambda: changes_in_use(context.store))
-        except (StorageError, OSError) as error:
-            log.warning("what was set aside is swept later: %s", error)
+def _recover(context: JobContext) -> None:
+    if number := context.store.recover():
+        tell_line(ProgressLine(f"carried out again, because their process ended: {counted(number, 'job')}"))
+
+
+def _tend(context: JobContext, stopping: threading.Event) -> None:
+    while not stopping.wait(_TEND_SECONDS):
+        tend(context)
+
+
+def tend(context: JobContext) -> None:
+    """Delete what cannot be undone any more, and take up jobs whose process ended a moment after this one began."""
+    try:
+        _recover(context)
+        SetAside(context.state).sweep(lambda: changes_in_use(context.store))
+    except (StorageError, OSError) as error:
+        log.warning("the queue of jobs is tended later: %s", error)
 
 
 def _warm(settings: Settings) -> None:

@@ -1,5 +1,9 @@
 """Jobs that fail, end or are cancelled in the middle: what is told of them is what the corpus holds."""
 
+import subprocess
+import sys
+
+import psutil
 import pytest
 
 from parquetry.errors import DiskFull
@@ -8,6 +12,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.jobs import writes
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.set_aside import SetAside
+from parquetry.serving.jobs.working import tend
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.http_app import running_app
@@ -223,3 +228,18 @@ def test_upload_is_taken_back_on_whichever_page_its_job_is_cancelled(jobs, page)
         shown = visitor.open(f"{page}/jobs/{job.id}")
         visitor.send(shown.form(f"{page}/jobs/{job.id}/cancel"))
     assert (jobs.done(job).state, jobs.kept("oak.md")) == ("cancelled", None)
+
+
+def test_job_of_a_process_that_ends_after_the_next_one_began_is_taken_up(jobs):
+    """Its lock is free before it is gone: the next process finds the job in work by a process that lives."""
+    job = jobs.put("oak.md", "Oak is hard.")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = psutil.Process(process.pid).create_time()
+        jobs.store.claim()
+        jobs.store._database.write("UPDATE jobs SET pid = ?, process = ?", (process.pid, repr(started)))
+        tend(jobs.context)
+        assert jobs.done(job).state == "running"
+    tend(jobs.context)
+    assert jobs.done(job).state == "queued"
+    jobs.work()
+    assert (jobs.done(job).state, jobs.paths()) == ("completed", ["oak.md"])
