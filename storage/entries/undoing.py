@@ -16,7 +16,7 @@ from parquetry.storage.entries.entries import EntryWriter, Learned, entries_name
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.ledger import decision_of, history_of, taken_back
 from parquetry.storage.lake.publishing import publish_with_retry
-from parquetry.storage.lake.rewrite import run_row
+from parquetry.storage.lake.rewrite import record_publish, run_row
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 
@@ -61,7 +61,7 @@ def undo_decision(lake: Lake, decision_id: str, stamp: RunStamp) -> Undone:
 
     undone, rows = publish_with_retry(publish, "nothing was changed, try again")
     seconds = perf_counter() - started
-    lake.record(run_row("undo", undone.version_before, undone.version, rows, stamp, seconds), [])
+    record_publish(lake, run_row("undo", undone.version_before, undone.version, rows, stamp, seconds))
     return undone
 
 

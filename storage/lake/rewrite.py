@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.replaced_files import reread
+
+log = logging.getLogger("parquetry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +182,16 @@ def _rewrite(
 
     done = publish_with_retry(publish, "nothing was changed, try again")
     seconds = perf_counter() - started
-    lake.record(run_row(kind, done.version_before, done.version, done.rows, stamp, seconds), [])
+    record_publish(lake, run_row(kind, done.version_before, done.version, done.rows, stamp, seconds))
     return done
+
+
+def record_publish(lake: Lake, row: Mapping[str, object]) -> None:
+    """Record a publish that needs no source; a failure to do so does not undo what is published, and is logged."""
+    try:
+        lake.record(row, [])
+    except StorageError as error:
+        log.warning("%s", error)
 
 
 def _publish(

@@ -6,6 +6,7 @@ from parquetry.errors import DiskFull, IndexNotWritten, OutageError, SettingsErr
 from parquetry.serving.jobs import execute, indexing, writes
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.storage.lake.lake import Lake
 from tests.serving.jobs.desk import hand_in, remove
 
 pytestmark = pytest.mark.slow
@@ -138,6 +139,23 @@ def test_published_document_is_told_although_nobody_can_say_whether_it_was_cance
     failing("cancel_is_asked", 100)
     carry_out(jobs.context, claimed)
     assert (jobs.done(job).state, jobs.paths()) == ("completed", ["oak.md"])
+
+
+def test_publish_that_cannot_be_recorded_among_the_runs_is_told_as_done(jobs, monkeypatch, caplog):
+    (jobs.docs / "elm.md").write_text("Elm is tough.")
+    jobs.ask("refresh")
+    jobs.work()
+    told = "the run could not be recorded; what it published stands"
+    monkeypatch.setattr(Lake, "record", raising(StorageError(told)))
+    removal = remove(jobs, ("docs", "elm.md"))
+    handed = jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    assert [jobs.done(job).state for job in (removal, handed)] == ["completed", "completed"]
+    assert jobs.paths() == ["oak.md"]
+    restored = jobs.ask("restore", version=1)
+    jobs.work()
+    assert (jobs.done(restored).state, jobs.paths()) == ("completed", ["elm.md"])
+    assert caplog.messages.count(told) == 2
 
 
 @pytest.fixture
