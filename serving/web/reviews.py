@@ -62,6 +62,7 @@ def answer_review(resources: Resources, caller: Principal, job_id: str, key: str
     Raises:
         NotVisible: there is no such review, or not for the caller; or it has an answer already.
         Forbidden: the caller may not answer it.
+        TransientError: too many jobs wait; nothing is recorded.
     """
     found = resources.reviews.get(job_id, key)
     if found is None or not is_visible(caller, found.namespace, found.access):
@@ -71,6 +72,8 @@ def answer_review(resources: Resources, caller: Principal, job_id: str, key: str
     if first is None:
         resources.reviews.withdraw([job_id])
         raise NotVisible("not-found", "the run that asked is too long ago; learn from the sessions again")
+    # An answer that is recorded is not asked for again: the run has to go on.
+    resources.jobs.check_room(first.owner)
     if not resources.reviews.answer(job_id, key, answer):
         raise NotVisible("not-found", "somebody has answered this already")
     if resources.reviews.waiting(job_id):
