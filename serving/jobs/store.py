@@ -165,8 +165,8 @@ class JobStore:
     def cancel(self, id: str, *, at_once: bool = True) -> Job:
         """Cancel a job: at once if it waits; a run over whole sources stops at its next safe point.
 
-        A job that waits to be carried out again may have published something before its process ended: whoever takes it
-        up looks after that.
+        A job that waits to be carried out again may have published something before its process ended: the process
+        that takes it up looks after that.
 
         Args:
             id: id of the job.

@@ -1,4 +1,4 @@
-"""Jobs that fail, end or are cancelled in the middle: what is told of them is what the corpus holds."""
+"""Jobs that fail, end or are cancelled in the middle: their ends say what the corpus holds."""
 
 import subprocess
 import sys
