@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -69,7 +69,7 @@ class RunContext:
     worker: str = ""
     """mark of this process in the names of its shards; empty in the run's own process"""
     text_lanes: dict[str, TextLane] = field(default_factory=dict)
-    """lanes for texts that may wait, by id of the model; set before the first look for vectors"""
+    """lanes for texts that may wait, by id of the model"""
     known: KnownTables = field(init=False)
     """content of the tables that the search index knows"""
     gave_memory_back: bool = False
@@ -108,9 +108,20 @@ class RunContext:
         with self._lock:
             if model.id not in self._vectors:
                 stored = Stored() if stored is None else stored
-                lane = self.text_lanes.get(model.id)
-                self._vectors[model.id] = RunVectors(stored, self._limited(model.open()), lane)
+                self._vectors[model.id] = RunVectors(stored, self._limited(model.open()))
             return self._vectors[model.id]
+
+    def find_in(self, shards: Iterable[str]) -> None:
+        """Look for vectors in chunk shards, too, that other processes have written since this run began to look."""
+        with self._lock:
+            stored, looking = self._stored, list(self._vectors.values())
+        if stored is None:
+            # Whatever begins to look later finds them.
+            return
+        for shard in shards:
+            stored.add_shard(shard)
+        for vectors in looking:
+            vectors.look_again()
 
     def _limited(self, embedder: Embedder) -> Embedder:
         return embedder.limited_by(self.gate) if isinstance(embedder, Limitable) else embedder

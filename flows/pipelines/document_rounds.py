@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from parquetry.planning.batches import Batch
 from parquetry.planning.estimate import Estimate
-from parquetry.tasks.documents.awaited import open_text_lanes, rounds
+from parquetry.tasks.documents.awaited import open_text_lanes, rounds, send_all
 from parquetry.tasks.documents.batch import document_batches
 from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.remote import BatchOrders
+from parquetry.tasks.documents.remote_results import collect
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler, Engine
 
@@ -33,13 +35,15 @@ def processed(
     """
     if estimate is not None:
         open_text_lanes(run, estimate)
-    handler = document_batches(run)
+    handler, take = document_batches(run), partial(collect, run, engine)
+    take()
     with BatchOrders(run) as orders:
-        for some in rounds(run, batches, reports):
+        for some in rounds(run, batches, reports, take):
             yield from _round(run, some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
         again = orders.held_again(batches, reports)
         if again:
             yield from _round(run, again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
+            send_all(run)
 
 
 def _round(

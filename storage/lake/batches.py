@@ -7,8 +7,8 @@ A batch has a number and up to four files, each written once, on condition that 
     00000007-sent.json      its id at the service
     00000007-end.json       what came of it; its requests are free again
 
-So of two runs that want to send the same requests, or to take over an abandoned batch, one wins. There are no texts in
-these files.
+So of two runs, or two processes of a run, that want to send the same requests, or to take over an abandoned batch, one
+wins. There are no texts in these files.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from parquetry.storage.files.durable import PRIVATE, make_folder
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout
+from parquetry.storage.lake.batch_ends import BatchEnd, end_from
 
 _FILE = re.compile(r"(\d{8})-(claim|decision|sent|end)\.json")
 _FORGOTTEN = re.compile(r"(\d{8})-forgotten-([0-9a-z]+)\.json")
@@ -119,8 +120,22 @@ class OpenBatch:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The batches of a corpus at a moment."""
+
+    last: int
+    """highest number in use; 0 if there is none"""
+    open: tuple[OpenBatch, ...]
+    """batches that have not ended, by number"""
+    ended: frozenset[int]
+    """numbers of those whose end is recorded"""
+
+
 class BatchRecords:
     """The record of a corpus. Safe to use from several threads and programs.
+
+    What was read of open batches is kept, because none of their files ever changes.
 
     Args:
         layout: layout of the corpus.
@@ -129,6 +144,25 @@ class BatchRecords:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._files = filesystem_at(layout.root)
+        self._claims: dict[int, Claim] = {}
+        """number -> claim"""
+        self._sent: dict[int, OpenBatch] = {}
+        """number -> batch that is at its service"""
+
+    def look(self) -> Recorded:
+        """Return the batches as they are now.
+
+        Raises:
+            StorageError: the record cannot be read.
+        """
+        steps, forgotten = self._listed()
+        ended = frozenset(number for number, found in steps.items() if "end" in found)
+        there = (self._batch(number, steps[number], forgotten) for number in sorted(steps.keys() - ended))
+        found = Recorded(max(steps, default=0), tuple(batch for batch in there if batch is not None), ended)
+        for number in ended.intersection([*self._claims, *self._sent]):
+            self._claims.pop(number, None)
+            self._sent.pop(number, None)
+        return found
 
     def open(self) -> list[OpenBatch]:
         """Return the batches that have not ended, by number.
@@ -136,24 +170,46 @@ class BatchRecords:
         Raises:
             StorageError: the record cannot be read.
         """
+        return list(self.look().open)
+
+    def ended(self) -> frozenset[int]:
+        """Return the numbers of the batches whose end is recorded."""
+        return frozenset(number for number, found in self._listed()[0].items() if "end" in found)
+
+    def batch(self, number: int) -> OpenBatch | None:
+        """Return a batch; None if it has ended, or there is none."""
         steps, forgotten = self._listed()
-        found = (
-            self._batch(number, steps[number], forgotten) for number in sorted(steps) if "end" not in steps[number]
-        )
-        return [batch for batch in found if batch is not None]
+        found = steps.get(number, {"end"})
+        return None if "end" in found else self._batch(number, found, forgotten)
 
     def after(self, number: int) -> dict[int, Claim]:
         """Return the claims of all batches after a number, ended or not."""
         numbers = sorted(each for each in self._listed()[0] if each > number)
-        found = {each: self._read(each, "claim") for each in numbers}
-        return {each: _claim(told) for each, told in found.items() if told is not None}
+        found = {each: self.claim_of(each) for each in numbers}
+        return {each: claim for each, claim in found.items() if claim is not None}
+
+    def claim_of(self, number: int) -> Claim | None:
+        """Return the claim of a batch, ended or not; None if there is none."""
+        known = self._claims.get(number)
+        if known is not None:
+            return known
+        told = self._read(number, "claim")
+        if told is None:
+            return None
+        claim = self._claims[number] = _claim(told)
+        return claim
+
+    def end_of(self, number: int) -> BatchEnd | None:
+        """Return the end of a batch; None if none is recorded."""
+        told = self._read(number, "end")
+        return None if told is None else end_from(told)
 
     def last(self) -> int:
         """Return the highest number in use; 0 if there is none."""
         return max(self._listed()[0], default=0)
 
     def claim(self, number: int, claim: Claim) -> bool:
-        """Claim a number for a batch; False if another run has it."""
+        """Claim a number for a batch; False if another name has it."""
         items = [[each.custom_id, each.source, each.tokens, each.place] for each in claim.items]
         told = {
             "name": claim.name,
@@ -178,15 +234,22 @@ class BatchRecords:
         """Record the id of a batch at its service."""
         self._create(number, "sent", {"batch_id": batch_id, "at": at.isoformat()})
 
-    def end(self, number: int, run_id: str, at: datetime, told: Mapping[str, object]) -> bool:
-        """Record what came of a batch; False if another run did."""
-        stands = self._create(number, "end", {"run_id": run_id, "at": at.isoformat(), **told})
-        return bool(stands.get("run_id") == run_id)
+    def end(self, number: int, end: BatchEnd, at: datetime, batch_id: str | None) -> bool:
+        """Record what came of a batch; False if another run did.
+
+        Args:
+            number: its number.
+            end: what came of it, with the run that records it.
+            at: UTC.
+            batch_id: its id at the service; None if that is not known.
+        """
+        told = {"run_id": end.run_id, "at": at.isoformat(), **end.as_record(batch_id)}
+        return bool(self._create(number, "end", told).get("run_id") == end.run_id)
 
     def drop(self, batch: OpenBatch, run_id: str, at: datetime) -> None:
         """Give a batch up: its requests are free, and what it would bring is bought again."""
         if batch.decided_at is not None or not self.decide(batch.number, "drop", run_id, at):
-            self.end(batch.number, run_id, at, {"status": "dropped", "batch_id": batch.batch_id})
+            self.end(batch.number, BatchEnd(run_id, "dropped"), at, batch.batch_id)
 
     def forget(self, folder: str) -> None:
         """Have the answers of all batches so far about an owner dropped.
@@ -212,19 +275,21 @@ class BatchRecords:
         return {number: found for number, found in steps.items() if "claim" in found}, forgotten
 
     def _batch(self, number: int, steps: set[str], forgotten: Mapping[str, int]) -> OpenBatch | None:
-        claim = self._read(number, "claim")
+        gone = frozenset(folder for folder, last in forgotten.items() if number <= last)
+        known = self._sent.get(number)
+        if known is not None and known.forgotten == gone:
+            return known
         decision = self._read(number, "decision") if "decision" in steps else None
-        if claim is None or (decision is not None and decision["decision"] == "drop"):
+        claim = None if decision is not None and decision["decision"] == "drop" else self.claim_of(number)
+        if claim is None:
+            self._claims.pop(number, None)
             return None
         sent = self._read(number, "sent") if "sent" in steps else None
-        gone = frozenset(folder for folder, last in forgotten.items() if number <= last)
-        return OpenBatch(
-            number,
-            _claim(claim),
-            None if decision is None else _time(decision["at"]),
-            None if sent is None else sent["batch_id"],
-            gone,
-        )
+        decided_at = None if decision is None else _time(decision["at"])
+        batch = OpenBatch(number, claim, decided_at, None if sent is None else sent["batch_id"], gone)
+        if sent is not None:
+            self._sent[number] = batch
+        return batch
 
     def _create(self, number: int, step: Step, told: Mapping[str, object]) -> dict[str, Any]:
         """Write a file of a batch on condition that it does not exist, and return what stands in it."""

@@ -151,8 +151,10 @@ class Stored:
             file: the shard.
             text_hashes: hashes of the texts in it; the shard is searched for these only.
         """
+        keys = list(text_hashes)
         self._trust["chunks"].add(file)
-        self._added.add(file, text_hashes)
+        with self._lock:
+            self._added.add(file, keys)
 
     def add_shard(self, file: str) -> None:
         """Add a chunk shard that another process of the run has written, as `add_chunks` does."""

@@ -9,10 +9,15 @@ from typing import Generic, TypeVar
 
 from parquetry.llm.batch_api import BatchService
 from parquetry.llm.spending import Purpose, Usage
-from parquetry.masking import masked
-from parquetry.storage.lake.batches import BatchItem, OpenBatch
+from parquetry.storage.lake.batch_ends import BatchEnd
+from parquetry.storage.lake.batches import BatchItem, Claim, OpenBatch
+from parquetry.tasks.batches.record_view import Found
 
 Result = TypeVar("Result")
+
+
+def _not_kept(number: int, claim: Claim, end: BatchEnd) -> None:
+    """Do nothing: results are looked up anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class LaneUser(Generic[Result]):
     """stores results of a batch, with the 0-based number of this part of them; storing them again changes nothing"""
     priced: bool
     """True if the price of the model is known"""
+    found: Found = _not_kept
+    """receives batches of which another process may have stored the results"""
 
 
 @dataclass
@@ -45,11 +52,10 @@ class BatchOutcome:
     """source of the claim -> billed tokens"""
     usage: Usage = field(default_factory=Usage)
     answered: set[str] = field(default_factory=set)
+    ordinary: set[str] = field(default_factory=set)
+    """requests that go the ordinary way"""
     failed: Counter[str] = field(default_factory=Counter)
     """code -> requests that the service could not answer"""
     duplicates: int = 0
-
-    @property
-    def failures(self) -> str:
-        """The most frequent codes, as `3 x timeout`; empty if no request failed."""
-        return ", ".join(f"{count} x {masked(code)}" for code, count in self.failed.most_common(3))
+    parts: int = 0
+    """parts that its results were stored in"""

@@ -12,11 +12,12 @@ from parquetry.llm.spending import Usage
 from parquetry.model import Chunk
 from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.files.layout import Layout, batch_shard_name
-from parquetry.storage.lake.batches import BatchItem, OpenBatch
+from parquetry.storage.lake.batch_ends import BatchEnd
+from parquetry.storage.lake.batches import BatchItem, Claim, OpenBatch
 from parquetry.storage.lake.shards import RevisionChunks, write_chunks
-from parquetry.tasks.batches.lane import BatchLane
 from parquetry.tasks.batches.lane_user import LaneUser
 from parquetry.tasks.batches.outbox import BatchRequest, Owner
+from parquetry.tasks.batches.sending import SendingLane
 
 ENDPOINT = "/v1/embeddings"
 _NO_REVISION = 0
@@ -36,7 +37,7 @@ class TextLane:
 
     def __init__(
         self,
-        lane: BatchLane[Vectors],
+        lane: SendingLane[Vectors],
         embedder: Batchable,
         count_tokens: Callable[[Sequence[str]], Sequence[int]],
         price_share: float,
@@ -75,6 +76,7 @@ def text_user(
     price_share: float,
     layout: Layout,
     stored_in: Callable[[str, Iterable[str]], None],
+    find_in: Callable[[Sequence[str]], None],
 ) -> LaneUser[Vectors]:
     """Return the parts of a lane for texts.
 
@@ -83,7 +85,8 @@ def text_user(
         embedder: the embedder.
         price_share: price of a batch, as a share of the ordinary price.
         layout: layout of the corpus.
-        stored_in: receives the path of each shard, and the hashes of its texts.
+        stored_in: receives the path of each shard that this process writes, and the hashes of its texts.
+        find_in: receives the paths of the shards of each batch that has ended.
     """
     price = embedder.price_per_million_tokens
 
@@ -101,7 +104,14 @@ def text_user(
         read,
         partial(_store, layout, model_id, stored_in),
         price is not None,
+        lambda number, claim, end: find_in(_shards(layout, number, claim, end)),
     )
+
+
+def _shards(layout: Layout, number: int, claim: Claim, end: BatchEnd) -> list[str]:
+    """Return the shards with the vectors of a batch."""
+    names = (batch_shard_name(claim.run_id, number, part) for part in range(end.parts))
+    return [layout.shard("chunks", name) for name in names]
 
 
 def _store(

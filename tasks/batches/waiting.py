@@ -29,16 +29,20 @@ class Patience:
         self._seconds = settings.poll_seconds
         self._pause = pause
 
-    def until_they_end(self, lanes: Lanes) -> bool:
-        """Wait until no batch is on its way, or the time is over; True if one ended meanwhile."""
+    def until_they_end(self, lanes: Lanes, collect: Callable[[], bool]) -> bool:
+        """Wait until no batch is on its way, or the time is over; True if one ended meanwhile.
+
+        Args:
+            lanes: lanes of the run.
+            collect: looks at the batches, and has the results of those that ended taken; True if there are any.
+        """
         ended = False
         while any(lane.on_their_way for lane in lanes):
             left = self._end - monotonic()
             if left <= 0:
                 break
             self._pause(min(self._seconds, left))
-            for lane in lanes:
-                ended |= lane.collect()
+            ended |= collect()
         return ended
 
 

@@ -83,12 +83,19 @@ class AllowanceLedger(Ledger):
             return self._claimed is True
 
     def begin(self, expected_usd: float, *, patient: bool = False) -> None:
+        self._check_claimed()
+        super().begin(expected_usd, patient=patient)
+
+    def commit(self, expected_usd: float) -> None:
+        self._check_claimed()
+        super().commit(expected_usd)
+
+    def _check_claimed(self) -> None:
         with self._claiming:
             if self._claimed is None and self.budget_usd:
                 self._claimed = self._claim()
             if self._claimed is False:
                 raise BudgetReached("another worker, which may be lost, has begun to spend what this batch may cost")
-        super().begin(expected_usd, patient=patient)
 
 
 def ledger_of(batch: Batch, allowance: BatchAllowance | None, settings: Settings, layout: Layout) -> Ledger:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from parquetry.embed.base import Batchable, Embedder
+from parquetry.embed.base import Batchable, Embedder, Vectors
 from parquetry.embed.registry import calls_service
 from parquetry.planning.batches import Batch, batches_with
 from parquetry.planning.estimate import Estimate
@@ -18,7 +18,7 @@ from parquetry.tasks.documents.run import DocumentRun
 
 
 def open_text_lanes(run: DocumentRun, estimate: Estimate) -> None:
-    """Open the lanes of a run's embedders, and take what earlier batches brought.
+    """Open the lanes of a run's embedders, in the process that leads it.
 
     Nothing is opened where nothing is sent as a batch or on its way.
 
@@ -35,41 +35,54 @@ def open_text_lanes(run: DocumentRun, estimate: Estimate) -> None:
         is_on = name in estimate.batched
         embedder = model.open() if is_on or is_recorded else None
         if isinstance(embedder, Batchable):
-            texts = _lane(run, records, model, embedder)
-            run.text_lanes[model.id] = texts
-            texts.lane.is_on = is_on
-            texts.lane.collect()
+            lane = _lane(run, records, model, embedder)
+            lane.is_on = is_on
+            counting: Embedder = model.open()
+            share = run.settings.batch_api.price_share
+            run.leading[model.id] = lane
+            run.text_lanes[model.id] = TextLane(lane, embedder, counting.count_tokens, share)
 
 
-def _lane(run: DocumentRun, records: BatchRecords, model: Model, embedder: Batchable) -> TextLane:
-    settings = run.settings.batch_api
+def _lane(run: DocumentRun, records: BatchRecords, model: Model, embedder: Batchable) -> BatchLane[Vectors]:
+    settings, written = run.settings.batch_api, set[str]()
 
     def stored_in(file: str, text_hashes: Iterable[str]) -> None:
+        written.add(file)
         run.vectors_of(model).stored_in(file, text_hashes)
 
-    user = text_user(model.id, embedder, settings.price_share, run.lake.layout, stored_in)
-    lane = BatchLane(user, records, settings, run.ledger, run.stamp.run_id)
-    counting: Embedder = model.open()
-    return TextLane(lane, embedder, counting.count_tokens, settings.price_share)
+    def find_in(shards: Iterable[str]) -> None:
+        run.find_in([shard for shard in shards if shard not in written])
+
+    user = text_user(model.id, embedder, settings.price_share, run.lake.layout, stored_in, find_in)
+    return BatchLane(user, records, settings, run.ledger, run.stamp.run_id)
 
 
-def rounds(run: DocumentRun, batches: Sequence[Batch], reports: Sequence[BatchReport]) -> Iterator[Sequence[Batch]]:
+def rounds(
+    run: DocumentRun, batches: Sequence[Batch], reports: Sequence[BatchReport], collect: Callable[[], bool]
+) -> Iterator[Sequence[Batch]]:
     """Yield the batches of a run, then, while it waits, those of documents whose vectors may have come.
 
     Args:
         run: the run in progress.
         batches: all batches.
         reports: receives the reports of each round before the next is asked for.
+        collect: looks at the batches at services, and has the results of those that ended taken; True if there are any.
     """
     patience = Patience(run.settings.batch_api, run.pause)
     done = 0
     while batches:
         first = batches[0].number + len(batches)
         yield batches
-        for lane in run.lanes:
-            lane.send()
+        send_all(run)
         awaited = awaited_of(reports[done:])
         done = len(reports)
-        if not awaited or not patience.until_they_end(run.lanes):
+        if not awaited or not patience.until_they_end(run.lanes, collect):
             return
         batches = batches_with(batches, awaited, first)
+
+
+def send_all(run: DocumentRun) -> None:
+    """Send what was handed over in this process, and find what its workers have sent."""
+    for lane in run.lanes:
+        lane.send()
+        lane.read_record()

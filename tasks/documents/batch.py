@@ -204,7 +204,7 @@ def _embed(
         if not document.is_described:
             for key in keys:
                 patient.setdefault(key, (document.change.namespace, document.change.source))
-    obtained = run.vectors_of(model).obtain(by_hash, patient, run.ledger)
+    obtained = run.vectors_of(model).obtain(by_hash, patient, run.ledger, run.text_lanes.get(model.id))
     if obtained.unpaid:
         run.out_of_budget(model)
     result: list[RevisionChunks] = []

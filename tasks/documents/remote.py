@@ -7,14 +7,14 @@ Documents, texts and vectors are read and written by the worker alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from parquetry.embed.base import Gate
+from parquetry.embed.base import Gate, Vectors
 from parquetry.errors import SettingsError, StorageError
 from parquetry.llm.spending import Purpose, Usage
 from parquetry.planning.batches import Batch, batches_with
@@ -22,12 +22,15 @@ from parquetry.planning.outage import Key, Lost
 from parquetry.settings.sections import Settings
 from parquetry.sources.providers import is_read_anywhere
 from parquetry.storage.lake.allowances import Allowances
+from parquetry.tasks.batches.sending import SendingLane, Sent
 from parquetry.tasks.documents.allowance import AllowanceLedger, BatchAllowance, ledger_of, prices_of
 from parquetry.tasks.documents.batch import failed_batch, process_batch
 from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.result_orders import ResultsOrder, carry_out_results
 from parquetry.tasks.documents.run import DocumentRun
-from parquetry.tasks.documents.worker import RunOrder, identity_of, joined
+from parquetry.tasks.documents.worker import RunOrder, RunWorker, identity_of, joined
+from parquetry.tasks.documents.worker_lanes import LaneOrder, lane_order
 from parquetry.tasks.engine.base import ATTEMPTS, RemoteBatches
 from parquetry.tasks.engine.retries import RetryCount, may_pass
 
@@ -40,6 +43,8 @@ class BatchOrder:
     batch: Batch
     allowance: BatchAllowance | None = None
     """None if the run has no budget"""
+    lane: LaneOrder | None = None
+    """None if no text waits for a batch at a service"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,17 @@ class RemoteReport:
     """None if the allowance sufficed for all texts"""
     is_claimed: bool = False
     """True if the allowance was claimed by the execution that reports"""
+    sent: Sent | None = None
+    """what went to a batch API; None without a lane"""
+
+
+AnyOrder = Annotated[ResultsOrder | BatchOrder, Field(union_mode="left_to_right")]
 
 
 @cache
-def _orders() -> TypeAdapter[BatchOrder]:
+def _orders() -> TypeAdapter[AnyOrder]:
     # Made with the first order: most runs have none.
-    return TypeAdapter(BatchOrder)
+    return TypeAdapter(AnyOrder)
 
 
 @cache
@@ -88,15 +98,16 @@ def check_workers(settings: Settings) -> None:
     runner = settings.run.task_runner
     if runner == "threads":
         return
-    if settings.refresh.budget_usd is not None and settings.corpus.single_writer:
-        raise SettingsError(
-            f'a budget (refresh.budget_usd) needs conditional writes where run.task_runner is "{runner}", and '
-            'corpus.single_writer is set; remove the budget, or set task_runner = "threads"'
+    has_budget, sends = settings.refresh.budget_usd is not None, settings.batch_api.embedding != "never"
+    if settings.corpus.single_writer and (has_budget or sends):
+        what, remedy = (
+            ("a budget (refresh.budget_usd)", "remove the budget")
+            if has_budget
+            else ("batch_api.embedding", 'set it to "never"')
         )
-    if settings.batch_api.embedding != "never":
         raise SettingsError(
-            f'batch_api.embedding is "{settings.batch_api.embedding}", which takes one process, and run.task_runner is '
-            f'"{runner}"; set it to "never", or set task_runner = "threads"'
+            f'{what} needs conditional writes where run.task_runner is "{runner}", and corpus.single_writer is set; '
+            f'{remedy}, or set task_runner = "threads"'
         )
 
 
@@ -162,10 +173,11 @@ class BatchOrders:
         # Workers open the corpus, and a first run has not made it yet.
         run.lake.make()
         models = {namespace: identity_of(run.models[namespace]) for namespace, _ in used}
-        known = RunOrder(run.stamp, run.base.version, scopes, models, run.reuse_vectors)
+        lane = lane_order(run, self._model(batch))
+        known = RunOrder(run.stamp, run.base.version, scopes, models, run.reuse_vectors, bool(run.leading))
         # The changes of a large plan are read from a file of this process.
         alone = replace(batch, changes=tuple(batch.changes))
-        return _orders().dump_json(BatchOrder(known, alone, self._allowance(alone, parts))).decode()
+        return _orders().dump_json(BatchOrder(known, alone, self._allowance(alone, parts), lane)).decode()
 
     def _allowance(self, batch: Batch, parts: int) -> BatchAllowance | None:
         """Reserve a part of the budget for a batch; None if there is no budget."""
@@ -184,7 +196,11 @@ class BatchOrders:
         remote = _reports().validate_json(answer)
         for purpose, used in remote.usage.items():
             self._run.ledger.note(purpose, used)
-        self._end(remote.report.batch, is_reported=remote.is_claimed)
+        kept = 0.0
+        if remote.sent is not None:
+            self._run.leading[remote.sent.model].add(remote.sent)
+            kept = sum(remote.sent.reserved.values())
+        self._end(remote.report.batch, is_reported=remote.is_claimed, kept_usd=kept)
         self._run.retries.add(remote.retries)
         if remote.refused is not None:
             self._run.out_of_budget(self._run.models[remote.refused.namespace], remote.refused.usd)
@@ -193,8 +209,14 @@ class BatchOrders:
     def _lost(self, batch: Batch) -> None:
         self._end(batch.number, is_reported=False)
 
-    def _end(self, number: int, *, is_reported: bool) -> None:
-        """End the allowance of a batch, and release it, unless an execution claimed it whose usage is in no report."""
+    def _end(self, number: int, *, is_reported: bool, kept_usd: float = 0.0) -> None:
+        """End the allowance of a batch, and release it, unless an execution claimed it whose usage is in no report.
+
+        Args:
+            number: number of the batch.
+            is_reported: True if the execution that claimed the allowance has reported.
+            kept_usd: US dollars of it that stay reserved for what was sent to a batch API.
+        """
         allowance = self._out.pop(number, None)
         if allowance is None:
             return
@@ -202,7 +224,7 @@ class BatchOrders:
         if is_claimed and not is_reported:
             self._run.ledger.write_off(allowance.usd)
         else:
-            self._run.ledger.release(allowance.usd)
+            self._run.ledger.release(allowance.usd - kept_usd)
 
     def _model(self, batch: Batch) -> Model:
         return self._run.models[batch.changes[0].namespace]
@@ -221,7 +243,7 @@ def carry_out(order: str, settings: Settings, gate: Gate) -> str:
     """Process the batch of an order in this process, and return its report.
 
     Args:
-        order: as `RemoteBatches.order` returns it.
+        order: as `RemoteBatches.order` returns it, also one for the results of a batch at a service.
         settings: settings of the run; their secrets are this process's own where the run's cannot be sent.
         gate: limits on requests to embedding services.
 
@@ -232,17 +254,30 @@ def carry_out(order: str, settings: Settings, gate: Gate) -> str:
         ParquetryError: as for `process_batch`.
     """
     known = _orders().validate_json(order)
+    if isinstance(known, ResultsOrder):
+        return carry_out_results(known, settings, gate)
     with joined(known.run, settings, gate) as worker:
         worker.find_new_vectors(known.run.models)
         ledger = ledger_of(known.batch, known.allowance, settings, worker.run.lake.layout)
-        with worker.paid_by(ledger) as run:
+        with worker.paid_by(ledger) as run, _lane(worker, run, known) as lane:
             report = process_batch(known.batch, run) if known.allowance is None else _reported(known.batch, run)
             refused = _refused(known.batch, run)
+            if lane is not None:
+                lane.send()
+            sent = None if lane is None else lane.sent()
         usage, retries = worker.take_counts(ledger)
     lost, is_claimed = tuple(report.lost.items()), isinstance(ledger, AllowanceLedger) and ledger.is_claimed
-    return (
-        _reports().dump_json(RemoteReport(replace(report, lost={}), lost, usage, retries, refused, is_claimed)).decode()
-    )
+    answer = RemoteReport(replace(report, lost={}), lost, usage, retries, refused, is_claimed, sent)
+    return _reports().dump_json(answer).decode()
+
+
+def _lane(
+    worker: RunWorker, run: DocumentRun, order: BatchOrder
+) -> AbstractContextManager[SendingLane[Vectors] | None]:
+    """Return what opens the lane of a batch, if it has one."""
+    if order.lane is None:
+        return nullcontext()
+    return worker.lanes.opened(run, run.models[order.batch.changes[0].namespace], order.lane)
 
 
 def _reported(batch: Batch, run: DocumentRun) -> BatchReport:

@@ -21,6 +21,8 @@ from parquetry.tasks.documents.reading_progress import ReadingProgress
 from parquetry.tasks.documents.row_spool import RowSpool
 
 if TYPE_CHECKING:
+    from parquetry.embed.base import Vectors
+    from parquetry.tasks.batches.lane import BatchLane
     from parquetry.tasks.batches.waiting import Lanes
     from parquetry.tasks.documents.describe import Describer
     from parquetry.tasks.engine.workers import WorkerPool
@@ -38,6 +40,8 @@ class DocumentRun(RunContext):
     """permits for embedding and writing: concurrent batches, however many services they come from"""
     rows: RowSpool = field(default_factory=RowSpool)
     """rows to publish"""
+    leading: dict[str, BatchLane[Vectors]] = field(default_factory=dict)
+    """lanes of `text_lanes` in the process that leads the run, by id of the model"""
     _pools: dict[str | None, WorkerPool] = field(default_factory=dict)
     """serialised tokenizer -> processes that count its tokens; None where characters are counted"""
     _describer: Describer | None = None
@@ -76,8 +80,8 @@ class DocumentRun(RunContext):
 
     @property
     def lanes(self) -> Lanes:
-        """Lanes for texts that wait for batches."""
-        return [texts.lane for texts in self.text_lanes.values()]
+        """Lanes for texts that wait for batches, in the process that leads the run."""
+        return list(self.leading.values())
 
     def turned_away(self, model: Model, error: ServiceRefused) -> None:
         """Record that the service of a model rejects the account."""
@@ -86,7 +90,9 @@ class DocumentRun(RunContext):
 
     @contextmanager
     def paid_by(self, ledger: Ledger) -> Iterator[Self]:
-        """Yield this run with another ledger, for one batch; all else is shared, texts that are being embedded too.
+        """Yield this run with another ledger, for one batch, and without lanes.
+
+        All else is shared, texts that are being embedded too.
 
         Args:
             ledger: pays for the batch.
@@ -94,7 +100,7 @@ class DocumentRun(RunContext):
         # Opened here, because what the copy opens is its own.
         _ = self.stored
         part = copy.copy(self)
-        part.ledger, part._describer, part._unaffordable = ledger, None, {}
+        part.ledger, part._describer, part._unaffordable, part.text_lanes = ledger, None, {}, {}
         try:
             yield part
         finally:

@@ -56,20 +56,22 @@ class RunVectors:
     Args:
         stored: what earlier runs stored.
         embedder: the model of the run.
-        lane: takes texts that may wait; None if none may.
     """
 
-    def __init__(self, stored: Stored, embedder: Embedder, lane: TextLane | None = None) -> None:
+    def __init__(self, stored: Stored, embedder: Embedder) -> None:
         self._stored = stored
         self._embedder = embedder
-        self._lane = lane
         self._lock = threading.Lock()
         self._in_work: dict[str, Future[StoredVector]] = {}
         self._shards = 0
         """number of shards written in this run"""
 
     def obtain(
-        self, inputs: Mapping[str, str], owners: Mapping[str, Owner] | None = None, ledger: Ledger | None = None
+        self,
+        inputs: Mapping[str, str],
+        owners: Mapping[str, Owner] | None = None,
+        ledger: Ledger | None = None,
+        lane: TextLane | None = None,
     ) -> Obtained:
         """Return the vector of every text.
 
@@ -77,12 +79,13 @@ class RunVectors:
             inputs: text hash -> text as sent to the embedder.
             owners: text hash -> source of its first document, for texts that may wait for a batch.
             ledger: ledger that pays for the missing ones; None for a model that costs nothing.
+            lane: takes texts that may wait; None if none may.
 
         Raises:
             TransientError: the embedder could not be reached or rejected the request for now.
             StorageError: the embedder did not return one finite vector for each text.
         """
-        found, claims = self._find_or_claim(inputs, owners or {})
+        found, claims = self._find_or_claim(inputs, owners or {}, lane)
         mine = claims.mine
         try:
             tokens, refused, unpaid = self._compute(inputs, mine, found, ledger)
@@ -104,13 +107,18 @@ class RunVectors:
             for key in keys:
                 self._in_work.pop(key, None)
 
+    def look_again(self) -> None:
+        """Have searches that are in progress repeated: another process's shard was added to the stored ones."""
+        with self._lock:
+            self._shards += 1
+
     def give_memory_back(self) -> None:
         """Free what the embedder holds for the next texts."""
         if isinstance(self._embedder, Relievable):
             self._embedder.give_memory_back()
 
     def _find_or_claim(
-        self, inputs: Mapping[str, str], owners: Mapping[str, Owner]
+        self, inputs: Mapping[str, str], owners: Mapping[str, Owner], lane: TextLane | None = None
     ) -> tuple[dict[str, StoredVector], _Claims]:
         """Return stored vectors, and claim the others."""
         while True:
@@ -124,22 +132,9 @@ class RunVectors:
                 for key, text in inputs.items():
                     if key in self._in_work:
                         claims.theirs[key] = self._in_work[key]
-                    elif key not in found and not self._waits(key, text, owners.get(key), claims):
+                    elif key not in found and (lane is None or not _waits(lane, key, text, owners.get(key), claims)):
                         claims.mine[key] = self._in_work[key] = Future()
                 return found, claims
-
-    def _waits(self, key: str, text: str, owner: Owner | None, claims: _Claims) -> bool:
-        """Return True if a text is not embedded now, and note why."""
-        if self._lane is None:
-            return False
-        try:
-            is_awaited = self._lane.waits(key, text, owner)
-        except BudgetReached as error:
-            claims.unpaid[key] = str(error)
-            return True
-        if is_awaited:
-            claims.awaited.add(key)
-        return is_awaited
 
     def _compute(
         self,
@@ -169,6 +164,18 @@ class RunVectors:
                 future = self._in_work.pop(key, None)
                 if future is not None:
                     future.cancel()
+
+
+def _waits(lane: TextLane, key: str, text: str, owner: Owner | None, claims: _Claims) -> bool:
+    """Return True if a text is not embedded now, and note why."""
+    try:
+        is_awaited = lane.waits(key, text, owner)
+    except BudgetReached as error:
+        claims.unpaid[key] = str(error)
+        return True
+    if is_awaited:
+        claims.awaited.add(key)
+    return is_awaited
 
 
 def _awaited(future: Future[StoredVector]) -> StoredVector:

@@ -26,6 +26,7 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.stored import chunk_shards
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.run import DocumentRun
+from parquetry.tasks.documents.worker_lanes import WorkerLanes
 from parquetry.tasks.engine.retries import RetryCount
 
 IDLE_SECONDS = 60
@@ -44,6 +45,8 @@ class RunOrder:
     models: Mapping[str, str]
     """namespace -> identity of its model, which has to be the same everywhere"""
     reuse_vectors: bool
+    has_lanes: bool = False
+    """True if texts are sent through a batch API, or on their way"""
 
 
 def identity_of(model: Model) -> str:
@@ -86,6 +89,7 @@ class RunWorker:
             gate=gate,
             worker=secrets.token_hex(4),
         )
+        self._lanes = WorkerLanes(self.run) if order.has_lanes else None
         self.users = 0
         """batches in work"""
         self.left = monotonic()
@@ -127,6 +131,13 @@ class RunWorker:
                 if shard not in self._seen and self.run.worker not in shard.rpartition("/")[2]:
                     self.run.stored.add_shard(shard)
                 self._seen.add(shard)
+
+    @property
+    def lanes(self) -> WorkerLanes:
+        """The lanes for texts that wait for batches at services."""
+        if self._lanes is None:
+            raise ValueError(f"run {self.run.stamp.run_id} has no lanes")
+        return self._lanes
 
     @contextmanager
     def paid_by(self, ledger: Ledger) -> Iterator[DocumentRun]:

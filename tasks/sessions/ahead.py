@@ -76,7 +76,7 @@ class QuestionLane:
             self._find(plan)
         while True:
             lane.send()
-            if not self.waiting or not patience.until_they_end(self.lanes):
+            if not self.waiting or not patience.until_they_end(self.lanes, lane.collect):
                 return
             self._find(plan)
 

@@ -146,18 +146,19 @@ def test_lost_workers_are_named_as_the_cause_and_not_the_embedding_service(works
 
 
 @pytest.mark.parametrize(
-    "sections",
+    ("sections", "named"),
     [
-        {"batch_api": {"embedding": "always"}},
-        {"refresh": {"budget_usd": 1.0}, "corpus": {"single_writer": True}},
+        ({"batch_api": {"embedding": "always"}}, r"batch_api\.embedding"),
+        ({"refresh": {"budget_usd": 1.0}}, r"refresh\.budget_usd"),
     ],
 )
-def test_what_one_process_enforces_is_refused_with_several(workshop, sections):
-    """Batches at services are recorded by one process; a budget is shared by conditional writes."""
-    settings = override(workshop.settings, {**DASK, **sections})
-    with pytest.raises(SettingsError, match=r'run\.task_runner is\s+"dask"'):
+def test_what_workers_share_by_conditional_writes_is_refused_without_them(workshop, sections, named):
+    """Workers claim texts for batches at services, and allowances of a budget."""
+    settings = override(workshop.settings, {**DASK, **sections, "corpus": {"single_writer": True}})
+    with pytest.raises(SettingsError, match=named + r'.* run\.task_runner is "dask", and corpus\.single_writer'):
         check_workers(settings)
     check_workers(override(settings, {"run": {"task_runner": "threads"}}))
+    check_workers(override(settings, {"corpus": {"single_writer": False}}))
 
 
 def test_orders_in_the_corpus_are_answered_and_deleted(tmp_path):
