@@ -8,7 +8,7 @@ from functools import partial
 
 from parquetry.planning.batches import Batch
 from parquetry.planning.estimate import Estimate
-from parquetry.tasks.documents.awaited import open_text_lanes, rounds, send_all
+from parquetry.tasks.documents.awaited import open_text_lanes, rounds
 from parquetry.tasks.documents.batch import document_batches
 from parquetry.tasks.documents.batch_report import BatchReport
 from parquetry.tasks.documents.remote import BatchOrders
@@ -39,18 +39,24 @@ def processed(
     take()
     with BatchOrders(run) as orders:
         for some in rounds(run, batches, reports, take):
-            yield from _round(run, some, engine, replace(handler, remote=orders.of(some, handler.concurrency)))
-        again = orders.held_again(batches, reports)
-        if again:
-            yield from _round(run, again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1))
-            send_all(run)
+            yield from _round(run, some, engine, replace(handler, remote=orders.of(some, handler.concurrency)), orders)
+            again = orders.held_again(batches, reports)
+            if again:
+                yield from _round(
+                    run, again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1), orders
+                )
 
 
 def _round(
-    run: DocumentRun, batches: Sequence[Batch], engine: Engine, handler: BatchHandler[Batch, BatchReport]
+    run: DocumentRun,
+    batches: Sequence[Batch],
+    engine: Engine,
+    handler: BatchHandler[Batch, BatchReport],
+    orders: BatchOrders,
 ) -> Iterator[BatchReport]:
     by_number = {batch.number: batch for batch in batches}
     for report in engine.batches(batches, handler):
+        orders.reported(report)
         # Documents of a failed batch, or beyond the budget, may not have been read at all.
         for change in by_number[report.batch].changes:
             run.reading.read(change)

@@ -69,20 +69,19 @@ def rounds(
         collect: looks at the batches at services, and has the results of those that ended taken; True if there are any.
     """
     patience = Patience(run.settings.batch_api, run.pause)
-    done = 0
-    while batches:
-        first = batches[0].number + len(batches)
-        yield batches
-        send_all(run)
+    some, done = batches, 0
+    while some:
+        yield some
+        for lane in run.lanes:
+            lane.send()
+            # Workers have sent batches of their own.
+            lane.read_record()
         awaited = awaited_of(reports[done:])
         done = len(reports)
         if not awaited or not patience.until_they_end(run.lanes, collect):
             return
-        batches = batches_with(batches, awaited, first)
-
-
-def send_all(run: DocumentRun) -> None:
-    """Send what was handed over in this process, and find what its workers have sent."""
-    for lane in run.lanes:
-        lane.send()
-        lane.read_record()
+        first = 1 + max(report.batch for report in reports)
+        found = batches_with(some, awaited, first)
+        # Documents that the budget held back before are in none of those.
+        is_all = sum(len(batch.changes) for batch in found) == len(awaited)
+        some = found if is_all else batches_with(batches, awaited, first)

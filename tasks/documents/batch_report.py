@@ -35,14 +35,16 @@ class BatchReport:
 
 
 def held_of(reports: Iterable[BatchReport], rows: Iterable[DocumentRow]) -> frozenset[Key]:
-    """Return the documents that the budget held back, and that no later batch has processed.
+    """Return the documents that the budget held back, and that no later batch has processed or sent to a batch API.
 
     Args:
         reports: reports of a run.
         rows: its rows.
     """
-    held = frozenset(key for report in reports for key in report.held)
-    return held.difference((row.namespace, row.document_id) for row in rows) if held else held
+    held: set[Key] = set()
+    for report in reports:
+        held = (held - report.awaited) | report.held
+    return frozenset(held.difference((row.namespace, row.document_id) for row in rows) if held else held)
 
 
 def awaited_of(reports: Sequence[BatchReport]) -> frozenset[Key]:

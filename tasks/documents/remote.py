@@ -125,6 +125,8 @@ class BatchOrders:
         self._allowances = Allowances(run.lake.layout)
         self._out: dict[int, BatchAllowance] = {}
         """allowances without a report, by number of the batch"""
+        self._held: set[Key] = set()
+        """documents that the budget holds back"""
         self._begun = False
         """True once there was an allowance"""
         self._waiting = 0
@@ -143,6 +145,11 @@ class BatchOrders:
         self._waiting, self._concurrency = len(batches), concurrency
         return RemoteBatches(self._run.settings, self._order, carry_out, self._receive, self._lost)
 
+    def reported(self, report: BatchReport) -> None:
+        """Note which documents of a batch the budget holds back, whoever processed it."""
+        self._held -= report.awaited.union((row.namespace, row.document_id) for row in report.rows)
+        self._held |= report.held
+
     def held_again(self, batches: Sequence[Batch], reports: Sequence[BatchReport]) -> Sequence[Batch]:
         """Return batches of the documents that were held back while parts of the budget were reserved for others.
 
@@ -150,11 +157,10 @@ class BatchOrders:
             batches: all batches of the run.
             reports: reports of all of them.
         """
-        held = frozenset(key for report in reports for key in report.held)
-        if not self._begun or not held:
+        if not self._begun or not self._held:
             return ()
         self._run.begin_again()
-        again = batches_with(batches, held, 1 + max(report.batch for report in reports), in_turn=True)
+        again = batches_with(batches, self._held, 1 + max(report.batch for report in reports), in_turn=True)
         return again if any(self._run.affords(self._model(batch)) for batch in again) else ()
 
     def _order(self, batch: Batch) -> str | None:

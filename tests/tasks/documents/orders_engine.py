@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from parquetry.embed.base import Gate, no_gate
+from parquetry.tasks.documents import worker
 from parquetry.tasks.engine.base import BatchHandler, HostQueues
 
 Result = TypeVar("Result")
 Execute = Callable[[Callable[[], str], int], str]
 """returns the answer to an order, given what executes it, and the number of the batch"""
+
+
+@contextmanager
+def another_process() -> Iterator[None]:
+    """Execute an order as a process does that knows nothing of this one's part in the run."""
+    known = dict(worker._workers)
+    worker._workers.clear()
+    try:
+        yield
+    finally:
+        worker.close_idle()
+        worker._workers.update(known)
 
 
 class OrdersEngine:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +23,7 @@ from tests.flows.pipelines.test_images import CRANE, picture
 from tests.servers.chat_server import ChatServer, said
 from tests.servers.embedding_server import Answer, EmbeddingServer, Reply, counting, refusal
 from tests.servers.embedding_server import Request as Asked
-from tests.tasks.documents.orders_engine import Execute, OrdersEngine
+from tests.tasks.documents.orders_engine import Execute, OrdersEngine, another_process
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
@@ -147,18 +145,6 @@ def test_batches_are_not_read_once_the_budget_is_spent(workshop, server):
     report = refresh(workshop, 12.2 * EACH, 2, engine)
     assert report.documents.added == 12
     assert len(engine.executed) <= 10, "of 20 batches"
-
-
-@contextmanager
-def another_process() -> Iterator[None]:
-    """Execute an order as a process does that knows nothing of this one's part in the run."""
-    known = dict(worker._workers)
-    worker._workers.clear()
-    try:
-        yield
-    finally:
-        worker.close_idle()
-        worker._workers.update(known)
 
 
 def second_meanwhile(server: Service) -> Execute:
