@@ -42,9 +42,8 @@ def processed(
             yield from _round(run, some, engine, replace(handler, remote=orders.of(some, handler.concurrency)), orders)
             again = orders.held_again(batches, reports)
             if again:
-                yield from _round(
-                    run, again, engine, replace(handler, remote=orders.of(again, 1), concurrency=1), orders
-                )
+                in_turn = replace(handler, remote=orders.of(again, 1), concurrency=1)
+                yield from _round(run, again, engine, in_turn, orders)
 
 
 def _round(

@@ -42,6 +42,9 @@ class OrdersEngine:
         self.executed: list[int] = []
         """numbers of the batches that were sent out, in the order of their executions"""
         self.orders: list[str] = []
+        """those that were executed"""
+        self.waiting: list[str] = []
+        """those that are out, and not executed yet"""
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         return function()
@@ -53,6 +56,7 @@ class OrdersEngine:
         out = deque((batch, remote.order(batch)) for batch in queues.first())
         while out:
             batch, order = out.popleft()
+            self.waiting = [each for _, each in out if each is not None]
             report = handler.process(batch) if order is None else self._report(batch, order, handler)
             out.extend((each, remote.order(each)) for each in queues.after(batch))
             yield report

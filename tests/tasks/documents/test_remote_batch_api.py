@@ -151,23 +151,19 @@ def test_of_workers_that_hand_over_the_same_text_at_the_same_time_one_sends_it(w
     workshop.sections["refresh"] |= {"batch_documents": 1}
     begun, ended = threading.Event(), threading.Event()
     server.gate = lambda method, path: begun.set() or (ended.wait(60), None)[1] if path == "/v1/files" else None
-    first: list[str] = []
+    second: list[str] = []
 
     def together(execution, number):
         """Begin the first order, execute the second one meanwhile, and return their answers in turn."""
         if number:
-            return first.pop()
+            return second.pop()
         with ThreadPoolExecutor(1) as threads:
             running = threads.submit(execution)
             assert begun.wait(60)
             with another_process():
-                second = threads_of_second()
+                second.append(carry_out(engine.waiting[0], workshop.settings, no_gate))
             ended.set()
-            first.append(second)
             return running.result()
-
-    def threads_of_second() -> str:
-        return carry_out(engine.orders[0].replace('"0.md"', '"1.md"'), workshop.settings, no_gate)
 
     engine = OrdersEngine(together)
     refresh(workshop, engine)
