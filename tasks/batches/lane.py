@@ -18,7 +18,7 @@ from parquetry.masking import masked
 from parquetry.planning.costs import Cost
 from parquetry.plural import counted
 from parquetry.settings.batch_api import BatchApiSettings
-from parquetry.storage.lake.batch_ends import NOT_DONE, BatchEnd
+from parquetry.storage.lake.batch_ends import NOT_DONE, REFUSED, BatchEnd
 from parquetry.storage.lake.batches import BatchRecords, Claim, OpenBatch
 from parquetry.tasks.batches.lane_user import LaneUser
 from parquetry.tasks.batches.record_view import RecordView
@@ -58,8 +58,8 @@ class BatchLane(SendingLane[Result]):
         super().__init__(user, view, settings, ledger, now)
         self.costs: list[Cost] = []
         """costs of batches that ended in this run, by source"""
-        self.taken: list[int] = []
-        """numbers of the batches whose ends this run recorded"""
+        self.unanswered: list[int] = []
+        """numbers of the batches with requests that go the ordinary way in this run, or are not sent again"""
         self._has_changed = False
         """True if a batch has ended since the last look"""
 
@@ -186,7 +186,8 @@ class BatchLane(SendingLane[Result]):
         """Count the cost of a batch whose end this run recorded."""
         if end.run_id != self._view.run_id:
             return
-        self.taken.append(number)
+        if end.ordinary or end.status in REFUSED:
+            self.unanswered.append(number)
         reserved = self._reserved.pop(number, None)
         if reserved is not None:
             self._ledger.release(reserved)

@@ -59,12 +59,12 @@ class RecordView:
         with self._lock:
             return list(self._open.values())
 
-    def read(self, unsent: Iterable[int] = (), ended: Iterable[int] = ()) -> list[tuple[int, Claim, BatchEnd]]:
+    def read(self, unsent: Iterable[int] = (), unanswered: Iterable[int] = ()) -> list[tuple[int, Claim, BatchEnd]]:
         """Read the record, and return the batches that have ended since the last look.
 
         Args:
             unsent: numbers of batches that processes of this run gave up before they were sent.
-            ended: numbers of batches that this run took the results of.
+            unanswered: numbers of ended batches with requests that go the ordinary way in this run, or are not sent again.
 
         Raises:
             StorageError: the record cannot be read.
@@ -74,7 +74,9 @@ class RecordView:
             self.last = found.last
             still = {batch.number: batch for batch in found.open if self._is_seen(batch.claim)}
             # First, so that a request is always on its way, or its result among those that are looked up.
-            taken = [self._take_end(number) for number in sorted((found.ended - self._known).union(ended) - self._over)]
+            taken = [
+                self._take_end(number) for number in sorted((found.ended - self._known).union(unanswered) - self._over)
+            ]
             for number in self._open.keys() - still.keys():
                 self.remove(number)
             for batch in still.values():

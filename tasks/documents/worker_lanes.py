@@ -35,8 +35,8 @@ class LaneOrder:
     """those of the run"""
     unsent: tuple[int, ...]
     """numbers of the batches that processes of the run gave up before they were sent"""
-    taken: tuple[int, ...]
-    """numbers of the batches whose results the run has taken"""
+    unanswered: tuple[int, ...]
+    """numbers of the batches with requests that go the ordinary way in the run, or are not sent again"""
 
 
 def lane_order(run: DocumentRun, model: Model) -> LaneOrder | None:
@@ -48,7 +48,7 @@ def lane_order(run: DocumentRun, model: Model) -> LaneOrder | None:
 def order_of(lane: BatchLane[Vectors], run: DocumentRun, model: Model) -> LaneOrder:
     """Return what workers need to know of a lane."""
     price = model.open().price_per_million_tokens
-    return LaneOrder(lane.is_on, price, run.settings.batch_api, tuple(lane.unsent), tuple(lane.taken))
+    return LaneOrder(lane.is_on, price, run.settings.batch_api, tuple(lane.unsent), tuple(lane.unanswered))
 
 
 class WorkerLanes:
@@ -84,7 +84,7 @@ class WorkerLanes:
         embedder, counting = _checked(model, order), model.open()
         user = self._user(model, embedder, order)
         view = self._view(model, user)
-        view.read(order.unsent, order.taken)
+        view.read(order.unsent, order.unanswered)
         lane = SendingLane(user, view, order.settings, part.ledger)
         lane.is_on = order.is_on
         part.text_lanes[model.id] = TextLane(lane, embedder, counting.count_tokens, order.settings.price_share)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from prefect import flow, task
@@ -17,13 +13,10 @@ from prefect import flow, task
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed")
 
 from parquetry.errors import RefusedError
-from parquetry.flows.pipelines.documents import Request as RefreshRequest
-from parquetry.flows.pipelines.observer import Observer
-from parquetry.flows.refresh import run_request
-from parquetry.planning.report import RunReport
 from parquetry.tasks.engine.gate import limit_of_embedding
 from parquetry.tasks.engine.remote import _RUNNERS
 from tests.flows.orchestration.corpora import content_of
+from tests.flows.orchestration.dask_cluster import cluster, on_dask
 from tests.flows.orchestration.embedding_service import (
     NOTE_USD,
     PATIENCE,
@@ -38,60 +31,7 @@ from tests.servers.embedding_server import counting
 from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-@dataclass
-class Cluster:
-    """A scheduler of Dask, and workers that are started one by one."""
-
-    folder: Path
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    """the scheduler and the workers, of which the last is the one to kill"""
-
-    def start(self, program: str, *arguments: str) -> None:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        # As docs/many-machines.md asks for.
-        environment["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
-        command = [sys.executable, "-m", "distributed.cli.dask_" + program, "--no-dashboard"]
-        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-            place = ["--scheduler-file", str(self.folder / "scheduler.json")]
-            self.processes.append(
-                subprocess.Popen([*command, *place, *arguments], stdout=log, stderr=log, env=environment)
-            )
-
-    def start_worker(self) -> None:
-        self.start("worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--death-timeout", "300")
-
-    def wait(self, workers: int) -> str:
-        """Wait for the workers, replace killed ones, and return the scheduler's address."""
-        from distributed import Client
-
-        for _ in range(workers - sum(process.poll() is None for process in self.processes[1:])):
-            self.start_worker()
-        with Client(scheduler_file=str(self.folder / "scheduler.json"), timeout=PATIENCE) as client:
-            client.wait_for_workers(workers, timeout=PATIENCE)
-            address: str = client.scheduler.address
-            return address
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("dask"))
-    cluster.start("scheduler", "--host", "127.0.0.1", "--port", "0")
-    try:
-        for _ in range(2):
-            cluster.start_worker()
-        yield cluster
-    finally:
-        for process in cluster.processes:
-            process.kill()
-            process.wait()
-
-
-def on_dask(workshop: Workshop, address: str | None, **refresh: float) -> RunReport:
-    workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2, **refresh}
-    workshop.sections["run"] = {"task_runner": "dask", **({"address": address} if address else {})}
-    return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+__all__ = ["cluster"]
 
 
 def test_requests_of_all_workers_keep_the_limit_of_the_service(workshop, cluster, prefect_api):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from parquetry.errors import RunSuspended
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.documents import run_refresh
 from parquetry.flows.pipelines.observer import Observer
@@ -22,6 +23,7 @@ from parquetry.tasks.engine import work_pool
 from parquetry.tasks.engine.base import DirectEngine
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service
+from tests.servers.batch_server import BatchServer
 from tests.servers.embedding_server import EmbeddingServer, counting
 
 POOL = "machines"
@@ -132,5 +134,49 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
         paid = sum(len(text.encode()) for request in server.requests for text in request.inputs) * PRICE / 1e6
         assert (report.work.cost_usd or 0) < paid <= BUDGET
         assert "counts as spent in the budget of this run" in str(report.warnings)
+        run_refresh(RefreshRequest(settings(str(tmp_path / "threads"))), DirectEngine(), Observer())
+        assert content_of(root) == content_of(str(tmp_path / "threads"))
+
+
+@pytest.mark.timeout(900)
+def test_workers_of_a_pool_send_texts_and_take_results_by_the_settings_of_the_run(
+    deployment, workers, s3_server, monkeypatch, tmp_path
+):
+    """They read settings of their own, which know nothing of the batch API."""
+    monkeypatch.setattr(work_pool, "POLL_SECONDS", 0.5)
+    for name, value in s3_server.environment().items():
+        monkeypatch.setenv(name, value)
+    bucket = s3_server.bucket()
+    texts = [f"Count the boards {number} times." for number in range(6)]
+    for number, text in enumerate(texts):
+        s3_server.client().put_object(Bucket=bucket, Key=f"docs/{number}.txt", Body=text.encode())
+    with BatchServer() as server:
+        embedding = {"base_url": server.url, "api_key": "key", "dimension": 8, "price_per_million_tokens": PRICE}
+
+        def settings(root: str, **sections: dict[str, Any]) -> Settings:
+            source = {"name": "docs", "uri": f"s3://{bucket}/docs/"}
+            refresh = {"batch_documents": 2, "workers": WORKERS, "budget_usd": BUDGET}
+            shared = {"embedding": embedding, "refresh": refresh, "extraction": {"workers": 1}, "source": [source]}
+            return parse_settings({"corpus": {"root": root, "embedder": "openai:test"}, **shared, **sections}, "test")
+
+        root = f"s3://{bucket}/kb"
+        (tmp_path / "kb.toml").write_text(
+            f'[corpus]\nroot = "{root}"\nembedder = "openai:test"\n[extraction]\nworkers = 1\n'
+            f'[embedding]\nbase_url = "{server.url}"\napi_key = "key"\ndimension = 8\n'
+            f"price_per_million_tokens = {PRICE}\n"
+        )
+        sends = {"embedding": "always", "price_share": 0.25, "max_requests": 1}
+        request = RefreshRequest(settings(root, run={"task_runner": "work-pool"}, batch_api=sends))
+        first = run_request(request, Observer(), alone=True)
+        assert isinstance(first.error, RunSuspended)
+        assert [len(batch.lines) for batch in server.batches] == [1] * 6
+        server.complete()
+        second = run_request(request, Observer(), alone=True)
+        assert (second.error, second.documents.added) == (None, 6)
+        assert (server.charged(), server.ordinary, server.files) == (Counter(texts), [], {})
+        tokens = sum(len(text.split()) for text in texts)
+        assert second.work.cost_usd == pytest.approx(tokens * PRICE / 4e6)
+        keys = [each["Key"] for each in s3_server.client().list_objects_v2(Bucket=bucket)["Contents"]]
+        assert not [key for key in keys if "/orders/" in key]
         run_refresh(RefreshRequest(settings(str(tmp_path / "threads"))), DirectEngine(), Observer())
         assert content_of(root) == content_of(str(tmp_path / "threads"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from parquetry.llm.calls import Endpoint, RetryPolicy
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.settings.batch_api import BatchApiSettings
 from parquetry.storage.files.layout import Layout
+from parquetry.storage.lake.batch_ends import end_from
 from parquetry.storage.lake.batches import BatchRecords
 from parquetry.tasks.batches.lane import BatchLane
 from parquetry.tasks.batches.lane_user import LaneUser
 from parquetry.tasks.batches.outbox import BatchRequest
+from parquetry.tasks.batches.record_view import Found
 from tests.servers.batch_server import BatchServer
 
 NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
@@ -40,8 +43,10 @@ class Bench:
     def records(self) -> BatchRecords:
         return BatchRecords(Layout(str(self._root)))
 
-    def lane(self, budget: float | None = None, ids: list[str] = IDS) -> BatchLane[str]:
-        """Open the lane of a new run, to which all requests are handed over."""
+    def lane(
+        self, budget: float | None = None, ids: list[str] = IDS, run_id: str = "", found: Found | None = None
+    ) -> BatchLane[str]:
+        """Open the lane of a new run, or of a process of a run, to which all requests are handed over."""
         self._runs += 1
         service = BatchService(Endpoint(self._server.url, "none"), RetryPolicy(1), 10)
 
@@ -53,8 +58,11 @@ class Bench:
             return "", Usage(1, reply["usage"]["total_tokens"], 0, 0.25)
 
         user = LaneUser("embed", "m", "/v1/embeddings", "batch_api.embedding", "text", service, read, store, True)
+        user = user if found is None else replace(user, found=found)
         settings = BatchApiSettings()
-        lane = BatchLane(user, self.records, settings, Ledger(budget, "x"), f"run-{self._runs}", lambda: self.now)
+        lane = BatchLane(
+            user, self.records, settings, Ledger(budget, "x"), run_id or f"run-{self._runs}", lambda: self.now
+        )
         self.lanes.append(lane)
         lane.is_on = True
         lane.collect()
@@ -199,3 +207,55 @@ def test_results_that_cannot_be_read_stay_on_their_way_and_the_run_goes_on(bench
     server.files[batch.files["output"]] = kept
     assert late.collect()
     assert (late.problems, sorted(bench.stored)) == ({}, IDS)
+
+
+def test_of_processes_of_one_run_at_the_same_moment_one_claims_each_request(bench):
+    """Both claim the first free number, in the name of the same run."""
+    lanes = [bench.lane(ids=IDS[first:], run_id="run-1") for first in (0, 2, 0, 1)]
+    start = threading.Barrier(len(lanes))
+
+    def send(lane):
+        start.wait()
+        lane.send()
+
+    threads = [threading.Thread(target=send, args=(lane,)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bench.sent() == Counter(IDS)
+    assert sum(len(lane.sent().reserved) for lane in lanes) == len(bench.records.open())
+
+
+def test_batch_that_another_run_takes_while_this_one_waits_is_not_bought_again(bench, server):
+    """It is not on its way any more, and its results are looked up where that run stored them."""
+    found = []
+    waiting = bench.lane(found=lambda number, claim, end: found.append((number, end.parts)))
+    waiting.send()
+    server.complete()
+    assert bench.lane(ids=[]).costs
+    assert waiting.collect()
+    assert (waiting.on_their_way, found) == ([], [(1, 1)])
+    assert waiting.waits("id-0", lambda: request("id-0"))
+    assert waiting.costs == []
+
+
+def test_what_workers_sent_counts_in_the_budget_until_it_is_answered(bench, server):
+    leading, working = bench.lane(budget=4.0, ids=[], run_id="run-1"), bench.lane(run_id="run-1")
+    working.send()
+    leading._ledger.commit(3.0)
+    leading.add(working.sent())
+    assert leading.notes == ["batch 1 sent: 6 texts, at most $3.0000"]
+    leading.read_record()
+    assert [batch.number for batch in leading.on_their_way] == [1]
+    assert leading._ledger.free_usd == pytest.approx(1.0)
+    server.complete()
+    assert leading.collect()
+    assert leading._ledger.free_usd == pytest.approx(4.0 - 6 * 0.25)
+    assert [cost.cost_usd for cost in leading.costs] == [6 * 0.25]
+
+
+def test_end_of_an_earlier_version_is_read(bench):
+    """It has no usage by source, and names no requests for the ordinary way."""
+    end = end_from({"run_id": "r", "status": "completed", "requests": 2, "tokens": 7, "cost_usd": 0.5, "batch_id": "b"})
+    assert (end.usage, end.paid, end.parts, end.ordinary) == (Usage(0, 7, 0, 0.5), (), 0, frozenset())
