@@ -64,7 +64,7 @@ class RecordView:
 
         Args:
             unsent: numbers of batches that processes of this run gave up before they were sent.
-            unanswered: numbers of ended batches with requests that go the ordinary way in this run, or are not sent again.
+            unanswered: numbers of ended batches with requests that go the ordinary way in this run, or are not sent.
 
         Raises:
             StorageError: the record cannot be read.
@@ -74,9 +74,8 @@ class RecordView:
             self.last = found.last
             still = {batch.number: batch for batch in found.open if self._is_seen(batch.claim)}
             # First, so that a request is always on its way, or its result among those that are looked up.
-            taken = [
-                self._take_end(number) for number in sorted((found.ended - self._known).union(unanswered) - self._over)
-            ]
+            new = (found.ended - self._known).union(unanswered) - self._over
+            taken = [self._take_end(number) for number in sorted(new)]
             for number in self._open.keys() - still.keys():
                 self.remove(number)
             for batch in still.values():

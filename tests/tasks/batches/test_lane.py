@@ -59,10 +59,8 @@ class Bench:
 
         user = LaneUser("embed", "m", "/v1/embeddings", "batch_api.embedding", "text", service, read, store, True)
         user = user if found is None else replace(user, found=found)
-        settings = BatchApiSettings()
-        lane = BatchLane(
-            user, self.records, settings, Ledger(budget, "x"), run_id or f"run-{self._runs}", lambda: self.now
-        )
+        ledger, run_id = Ledger(budget, "x"), run_id or f"run-{self._runs}"
+        lane = BatchLane(user, self.records, BatchApiSettings(), ledger, run_id, lambda: self.now)
         self.lanes.append(lane)
         lane.is_on = True
         lane.collect()

@@ -67,6 +67,12 @@ def refresh(workshop: Workshop, engine: OrdersEngine | None = None, **options: o
         return run_refresh(Request(workshop.settings, **options), engine or OrdersEngine(), Observer())
 
 
+def by_new_workers(execution, _):
+    """Execute each order in a process that has no part in the run before, as a work pool does."""
+    with another_process():
+        return execution()
+
+
 def sent(server: BatchServer) -> Counter[str]:
     return Counter(line["body"]["input"] for batch in server.batches for line in batch.lines)
 
@@ -270,7 +276,8 @@ def test_results_that_no_worker_could_take_stay_at_the_service(workshop, server)
     check_all_is_there(workshop, server)
 
 
-def test_requests_that_failed_in_a_batch_go_the_ordinary_way_in_workers(workshop, server):
+@pytest.mark.parametrize("execute", [lambda execution, _: execution(), by_new_workers], ids=["kept", "new"])
+def test_requests_that_failed_in_a_batch_go_the_ordinary_way_in_workers(workshop, server, execute):
     workshop.sections["batch_api"] |= WAITS
 
     def end(method, path):
@@ -282,7 +289,7 @@ def test_requests_that_failed_in_a_batch_go_the_ordinary_way_in_workers(workshop
                 server.end(batch, "completed")
 
     server.after = end
-    report = refresh(workshop)
+    report = refresh(workshop, OrdersEngine(execute))
     assert (report.error, report.documents.added) == (None, 6)
     assert [body["input"] for body in server.ordinary] == [[TEXTS[1]]]
     assert any("completed: 1 text answered, 1 not (1 x 400)" in each for each in report.batches)
@@ -314,7 +321,7 @@ def test_batch_that_is_refused_as_a_whole_is_neither_sent_again_nor_bought_the_o
                 server.complete(batch)
 
     server.after = end
-    report = refresh(workshop)
+    report = refresh(workshop, OrdersEngine(by_new_workers))
     assert isinstance(report.error, OutageError)
     assert "batch 1 was refused (token_limit_exceeded: Enqueued token limit reached)" in str(report.error)
     assert (report.documents.added, server.ordinary, len(server.batches)) == (4, [], 3)
@@ -338,12 +345,8 @@ def test_batch_that_cannot_be_sent_is_told_and_not_tried_again_by_the_workers_of
         tried += (method, at) == ("POST", path)
         return refusal(400, "not now") if (method, at) == ("POST", path) and tried == 1 else None
 
-    def fresh(execution, _):
-        with another_process():
-            return execution()
-
     server.gate, server.ends_at_once = gate, True
-    report = refresh(workshop, OrdersEngine(fresh))
+    report = refresh(workshop, OrdersEngine(by_new_workers))
     assert isinstance(report.error, OutageError)
     assert "batch 1 could not be sent: " in str(report.error)
     assert 'batch_api.embedding = "never" goes without' in str(report.error)
@@ -371,6 +374,22 @@ def test_results_that_another_run_takes_meanwhile_are_found_by_workers(workshop,
     check_all_is_there(workshop, server)
 
 
+def test_results_of_an_earlier_run_are_found_by_workers_that_looked_for_vectors_before(workshop, server):
+    """Their shards have the name of the run that sent the batch."""
+    refresh(workshop)
+    workshop.sections["batch_api"] |= WAITS
+    workshop.write("rose.md", "A rose is new.")
+
+    def end(method, path):
+        if "A rose is new." in sent(server):
+            server.complete()
+
+    server.after = end
+    report = run_refresh(Request(workshop.settings), OrdersEngine(), Observer())
+    assert (report.error, report.documents.added, len(server.batches), server.ordinary) == (None, 7, 4, [])
+    assert server.charged() == Counter([*TEXTS, "A rose is new."])
+
+
 def test_document_that_is_handed_in_does_not_wait_for_a_batch(workshop, server):
     UploadStore(workshop.settings).put("default", "note.md", b"Somebody waits for this.", filename="note.md")
     report = refresh(workshop, engine := OrdersEngine(), targets=("uploads",))
@@ -393,6 +412,15 @@ def test_budget_is_reserved_by_what_workers_send_and_never_passed(workshop, serv
     server.complete()
     refresh(workshop)
     check_all_is_there(workshop, server)
+
+
+def test_documents_beyond_an_allowance_are_sent_before_the_run_ends(workshop, server):
+    """What was reserved for another order is free once that has reported."""
+    workshop.sections["refresh"] |= {"budget_usd": 6.1 * MOST, "workers": 2}
+    report = refresh(workshop, engine := OrdersEngine())
+    assert max(engine.executed) == 3, "no document was held back"
+    assert (report.error.exit_code, report.refused, sent(server)) == (6, (), Counter(TEXTS))
+    assert report.suspended[0].startswith("6 documents wait for 4 batches of 6 requests")
 
 
 def test_what_batches_cost_less_than_reserved_is_free_for_the_documents_that_wait(workshop, server):
