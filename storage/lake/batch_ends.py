@@ -18,7 +18,7 @@ REFUSED = frozenset({"failed", "refused"})
 
 @dataclass(frozen=True, slots=True)
 class BatchEnd:
-    """What came of a batch."""
+    """The outcome of a batch."""
 
     run_id: str
     """run that recorded it, and counts the cost"""

@@ -121,7 +121,7 @@ class OpenBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class BatchesNow:
     """The batches of a corpus at a moment."""
 
     last: int
@@ -149,7 +149,7 @@ class BatchRecords:
         self._sent: dict[int, OpenBatch] = {}
         """number -> batch that is at its service"""
 
-    def look(self) -> Recorded:
+    def look(self) -> BatchesNow:
         """Return the batches as they are now.
 
         Raises:
@@ -158,7 +158,7 @@ class BatchRecords:
         steps, forgotten = self._listed()
         ended = frozenset(number for number, found in steps.items() if "end" in found)
         there = (self._batch(number, steps[number], forgotten) for number in sorted(steps.keys() - ended))
-        found = Recorded(max(steps, default=0), tuple(batch for batch in there if batch is not None), ended)
+        found = BatchesNow(max(steps, default=0), tuple(batch for batch in there if batch is not None), ended)
         for number in ended.intersection([*self._claims, *self._sent]):
             self._claims.pop(number, None)
             self._sent.pop(number, None)

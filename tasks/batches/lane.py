@@ -109,7 +109,7 @@ class BatchLane(SendingLane[Result]):
         return take_results(ended, self.user, self._view.records, self._view.run_id, self._now)
 
     def settle(self, ended: Sequence[EndedBatch], problems: Mapping[int, str | None]) -> None:
-        """Take the ends of batches into account, whoever recorded them.
+        """Take the ends of batches into account, also those that another run recorded.
 
         Args:
             ended: the batches.

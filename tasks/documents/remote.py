@@ -72,7 +72,7 @@ class RemoteReport:
     is_claimed: bool = False
     """True if the allowance was claimed by the execution that reports"""
     sent: Sent | None = None
-    """what went to a batch API; None without a lane"""
+    """batches at a service; None without a lane"""
 
 
 AnyOrder = Annotated[ResultsOrder | BatchOrder, Field(union_mode="left_to_right")]
@@ -146,7 +146,7 @@ class BatchOrders:
         return RemoteBatches(self._run.settings, self._order, carry_out, self._receive, self._lost)
 
     def reported(self, report: BatchReport) -> None:
-        """Note which documents of a batch the budget holds back, whoever processed it."""
+        """Note which documents of a batch the budget holds back."""
         self._held -= report.awaited.union((row.namespace, row.document_id) for row in report.rows)
         self._held |= report.held
 

@@ -29,7 +29,7 @@ class ResultsOrder:
 
 @dataclass(frozen=True, slots=True)
 class ResultsReport:
-    """What came of an order."""
+    """The outcome of an order."""
 
     results_of: int
     """number of the batch"""

@@ -63,7 +63,7 @@ class WorkerLanes:
         self._records = BatchRecords(run.lake.layout)
         self._known = self._records.ended()
         self._views: dict[str, RecordView] = {}
-        """what this process knows of the record, by id of the model"""
+        """the record as this process sees it, by id of the model"""
         self._found: set[str] = set()
         """shards of batches in which vectors are looked up"""
         self._lock = threading.Lock()

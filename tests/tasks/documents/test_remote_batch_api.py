@@ -415,7 +415,7 @@ def test_budget_is_reserved_by_what_workers_send_and_never_passed(workshop, serv
 
 
 def test_documents_beyond_an_allowance_are_sent_before_the_run_ends(workshop, server):
-    """What was reserved for another order is free once that has reported."""
+    """The reservation for another order is free once that has reported."""
     workshop.sections["refresh"] |= {"budget_usd": 6.1 * MOST, "workers": 2}
     report = refresh(workshop, engine := OrdersEngine())
     assert max(engine.executed) == 3, "no document was held back"
