@@ -235,7 +235,7 @@ def test_batch_that_another_run_takes_while_this_one_waits_is_not_bought_again(b
     assert waiting.collect()
     assert (waiting.on_their_way, found) == ([], [(1, 1)])
     assert waiting.waits("id-0", lambda: request("id-0"))
-    assert waiting.costs == []
+    assert (waiting.expected_tokens(), waiting.costs) == (0, [])
 
 
 def test_what_workers_sent_counts_in_the_budget_until_it_is_answered(bench, server):

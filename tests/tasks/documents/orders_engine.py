@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -33,12 +33,14 @@ class OrdersEngine:
 
     Args:
         execute: executes an order, once or more often; its errors are those of a worker that was lost.
+        own: numbers of batches that stay with the run, as those of web sources do.
     """
 
     gate: Gate = staticmethod(no_gate)
 
-    def __init__(self, execute: Execute = lambda execution, _: execution()) -> None:
+    def __init__(self, execute: Execute = lambda execution, _: execution(), own: Collection[int] = frozenset()) -> None:
         self._execute = execute
+        self._own = own
         self.executed: list[int] = []
         """numbers of the batches that were sent out, in the order of their executions"""
         self.orders: list[str] = []
@@ -53,12 +55,16 @@ class OrdersEngine:
         remote = handler.remote
         assert remote is not None
         queues = HostQueues(batches, handler.concurrency)
-        out = deque((batch, remote.order(batch)) for batch in queues.first())
+
+        def ordered(batch: Any) -> str | None:
+            return None if batch.number in self._own else remote.order(batch)
+
+        out = deque((batch, ordered(batch)) for batch in queues.first())
         while out:
             batch, order = out.popleft()
             self.waiting = [each for _, each in out if each is not None]
             report = handler.process(batch) if order is None else self._report(batch, order, handler)
-            out.extend((each, remote.order(each)) for each in queues.after(batch))
+            out.extend((each, ordered(each)) for each in queues.after(batch))
             yield report
 
     def _report(self, batch: Any, order: str, handler: BatchHandler[Any, Any]) -> Any:

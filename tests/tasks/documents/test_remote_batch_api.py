@@ -201,10 +201,8 @@ def test_batch_that_is_refused_as_a_whole_is_neither_sent_again_nor_bought_the_o
     assert "batch 1 was refused (token_limit_exceeded: Enqueued token limit reached)" in str(report.error)
     assert (report.documents.added, server.ordinary, len(server.batches)) == (4, [], 3)
     assert report.suspended == ("2 documents wait for a batch that is still to be sent; the next run sends it",)
-    server.after = lambda _, __: None
-    refresh(workshop)
-    server.complete()
-    refresh(workshop)
+    server.after, server.ends_at_once = (lambda _, __: None), True
+    assert refresh(workshop).documents.added == 2
     check_all_is_there(workshop, server)
 
 
@@ -262,6 +260,30 @@ def test_results_of_an_earlier_run_are_found_by_workers_that_looked_for_vectors_
     server.after = end
     report = run_refresh(Request(workshop.settings), OrdersEngine(), Observer())
     assert (report.error, report.documents.added, len(server.batches), server.ordinary) == (None, 7, 4, [])
+    assert server.charged() == Counter([*TEXTS, "A rose is new."])
+
+
+def test_texts_of_batches_that_stay_with_the_run_are_sent_beside_those_of_workers(workshop, server):
+    """Web pages are read by the process that leads the run, which has a text in common with a worker."""
+    for path, text in (("0.md", TEXTS[0]), ("1.md", TEXTS[1])):
+        workshop.write(path, text)
+    workshop.sections["refresh"] |= {"batch_documents": 1, "workers": 1}
+    assert refresh(workshop, OrdersEngine(own={0, 1, 2})).error.exit_code == 6
+    assert sent(server) == Counter(TEXTS)
+    server.complete()
+    report = refresh(workshop, OrdersEngine(own={0}))
+    assert (report.error, report.documents.added, server.charged()) == (None, 8, Counter(TEXTS))
+
+
+def test_texts_on_their_way_are_waited_for_by_workers_whatever_the_settings_say_by_then(workshop, server):
+    refresh(workshop)
+    workshop.sections["batch_api"] = {}
+    workshop.write("rose.md", "A rose is new.")
+    report = refresh(workshop)
+    assert (report.documents.added, report.error.exit_code) == (1, 6)
+    assert [body["input"] for body in server.ordinary] == [["A rose is new."]]
+    server.complete()
+    assert refresh(workshop).documents.added == 6
     assert server.charged() == Counter([*TEXTS, "A rose is new."])
 
 
