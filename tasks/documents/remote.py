@@ -90,25 +90,24 @@ def _reports() -> TypeAdapter[RemoteReport]:
 
 
 def check_workers(settings: Settings) -> None:
-    """Refuse what only the memory of one process can enforce, if batches are processed by several.
+    """Refuse a store without conditional writes, if workers of other processes would share something by them.
 
     Raises:
         SettingsError: the message names the keys.
     """
     runner = settings.run.task_runner
-    if runner == "threads":
+    if runner == "threads" or not settings.corpus.single_writer:
         return
-    has_budget, sends = settings.refresh.budget_usd is not None, settings.batch_api.embedding != "never"
-    if settings.corpus.single_writer and (has_budget or sends):
-        what, remedy = (
-            ("a budget (refresh.budget_usd)", "remove the budget")
-            if has_budget
-            else ("batch_api.embedding", 'set it to "never"')
-        )
-        raise SettingsError(
-            f'{what} needs conditional writes where run.task_runner is "{runner}", and corpus.single_writer is set; '
-            f'{remedy}, or set task_runner = "threads"'
-        )
+    if settings.refresh.budget_usd is not None:
+        what, remedy = "a budget (refresh.budget_usd)", "remove the budget"
+    elif settings.batch_api.embedding != "never":
+        what, remedy = "batch_api.embedding", 'set it to "never"'
+    else:
+        return
+    raise SettingsError(
+        f'{what} needs conditional writes where run.task_runner is "{runner}", and corpus.single_writer is set; '
+        f'{remedy}, or set task_runner = "threads"'
+    )
 
 
 class BatchOrders:
