@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -185,6 +186,19 @@ def test_what_batches_cost_less_than_reserved_is_free_for_the_documents_that_wai
     server.ends_at_once = True
     report = refresh(workshop)
     assert (report.documents.added, report.error) == (6, None)
+    check_all_is_there(workshop, server)
+
+
+def test_documents_that_were_held_back_are_sent_once_batches_have_cost_less_than_reserved(workshop, server):
+    """They are published in the same run, if it waits; no two of its batches have the same number."""
+    workshop.sections["batch_api"] |= WAITS
+    workshop.sections["refresh"] |= {"budget_usd": 4.1 * MOST, "workers": 1}
+    server.ends_at_once = True
+    report = refresh(workshop, engine := OrdersEngine())
+    assert (report.documents.added, report.error) == (6, None)
+    assert report.batches[2].endswith("answered"), "all were sent at once"
+    numbers = [told["batch"]["number"] for told in map(json.loads, engine.orders) if "batch" in told]
+    assert len(numbers) == len(set(numbers))
     check_all_is_there(workshop, server)
 
 
