@@ -1,6 +1,6 @@
 """Rows of visible documents written in order, a part of them in memory at a time.
 
-DuckDB's ORDER BY holds more of such wide rows than its memory limit allows, and then fails; without one, it holds all.
+DuckDB's ORDER BY spills too few of such wide rows: within a memory limit it fails, and without one it holds all.
 """
 
 from __future__ import annotations
