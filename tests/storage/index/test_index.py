@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index import build as index_build
+from parquetry.storage.index import building, open_index, wear
 from parquetry.storage.index import folder as index_folder
 from parquetry.storage.index import identities as index_identities
-from parquetry.storage.index import open_index, wear
 from parquetry.storage.index import words as index_words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import KEPT
@@ -253,7 +253,7 @@ def little(monkeypatch):
     """Call it with the memory for short chunks, for others, and for the rest; no number of chunks is few then."""
 
     def set_to(*memory):
-        for module in (index_folder, open_index):
+        for module in (building, open_index):
             monkeypatch.setattr(module, "BUILD_MEMORY", memory)
         monkeypatch.setattr(open_index, "_FEW_CHUNKS", 0)
 
@@ -279,7 +279,7 @@ def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, 
     for number in range(publishes):
         shelf.publish({f"{number}.md": ["oak"]})
         refresh(shelf)
-    monkeypatch.setattr(index_folder, "build", lambda *_: pytest.fail("built anew"))
+    monkeypatch.setattr(index_folder, "built", lambda *_: pytest.fail("built anew"))
     tried, update = [], index_folder.update
     monkeypatch.setattr(index_folder, "update", lambda *given: tried.append(given[-1]) or update(*given))
     little("1MB", "1MB", "1GB")
@@ -293,7 +293,8 @@ def test_update_that_needs_more_memory_than_usual_begins_again_with_more(shelf, 
 
 def test_memory_of_an_index_follows_the_texts_that_are_new(shelf, monkeypatch):
     asked = []
-    monkeypatch.setattr(index_folder, "memory_of", lambda *amounts: asked.append(amounts) or "1GB")
+    for module in (building, index_folder):
+        monkeypatch.setattr(module, "memory_of", lambda *amounts: asked.append(amounts) or "1GB")
     shelf.publish({"a.md": ["oak", "elm"], "b.md": ["ash"]})
     refresh(shelf)
     shelf.publish({"c.md": ["birch", "beech", "holly"]})

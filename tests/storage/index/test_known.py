@@ -181,7 +181,7 @@ def test_index_of_an_earlier_program_learns_the_texts_at_the_next_update(shelf):
 
 def test_index_of_an_earlier_program_gets_the_columns_that_it_lacks(shelf, monkeypatch):
     change_index(shelf, "ALTER TABLE parts.runs DROP COLUMN slowest")
-    monkeypatch.setattr(folder, "build", lambda *_: pytest.fail("built anew"))
+    monkeypatch.setattr(folder, "built", lambda *_: pytest.fail("built anew"))
     shelf.publish({"d.md": ["four"]})
     index(shelf)
     with duckdb.connect(str(newest_file(shelf)), read_only=True) as connection:

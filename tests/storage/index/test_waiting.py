@@ -6,8 +6,7 @@ import duckdb
 import pytest
 
 from parquetry.errors import StorageError
-from parquetry.storage.index import folder as index_folder
-from parquetry.storage.index import identities, open_index, waiting, words
+from parquetry.storage.index import building, identities, open_index, waiting, words
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.open_index import attached, in_memory
 from tests.storage.index.forward import WORDS, folder, refresh
@@ -156,7 +155,7 @@ def test_index_in_memory_and_few_slices_need_no_files(shelf, small_slices, writt
 def test_files_of_an_attempt_with_too_little_memory_are_deleted_before_another(shelf, small_slices, monkeypatch):
     shelf.publish(LIBRARY)
     small_slices(2)
-    add, written, left = waiting.WaitingRows.add, index_folder.written, []
+    add, written, left = waiting.WaitingRows.add, building.written, []
 
     def added(self, query):
         add(self, query)
@@ -168,7 +167,7 @@ def test_files_of_an_attempt_with_too_little_memory_are_deleted_before_another(s
         return written(path, *given)
 
     monkeypatch.setattr(waiting.WaitingRows, "add", added)
-    monkeypatch.setattr(index_folder, "written", watched)
+    monkeypatch.setattr(building, "written", watched)
     refresh(shelf)
     assert left == [[], []]
     assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
