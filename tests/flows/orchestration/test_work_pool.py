@@ -42,7 +42,7 @@ def deployment(prefect_api, tmp_path) -> Iterator[Any]:
 
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name=POOL, type="process"))
-        client.create_deployment(
+        made = client.create_deployment(
             client.create_flow_from_name("batches"),
             name="parquetry",
             entrypoint="parquetry.flows.batches.batches",
@@ -51,6 +51,8 @@ def deployment(prefect_api, tmp_path) -> Iterator[Any]:
             pull_steps=[{"prefect.deployments.steps.set_working_directory": {"directory": "."}}],
         )
         yield client
+        client.delete_deployment(made)
+        client.delete_work_pool(POOL)
 
 
 @pytest.fixture
