@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import conditions, write_result
+from benchmarks.process_tree import run_alone
 from parquetry.ranking.evaluation import CollectionDocument, read_dataset
 
 PACKAGES = ("parquetry", "duckdb", "wordllama", "numpy", "pyarrow", "deltalake")
@@ -67,15 +66,8 @@ def _measured(collection: Path, questions: int) -> dict[str, Any]:
     """Run `parquetry eval` and return its figures with its largest resident memory."""
     command = [sys.executable, "-m", "parquetry.serving.cli.main", "eval", str(collection), "--json"]
     command += ["--limit-queries", str(questions)]
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdout=output)
-        # Only this call tells of one child: worker processes are not added up.
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"parquetry eval ended with {process.returncode}")
-        output.seek(0)
-        figures: dict[str, Any] = json.loads(output.read())
+    output, usage = run_alone(command)
+    figures: dict[str, Any] = json.loads(output)
     row = {key: figures[key] for key in ("documents", "queries", "ndcg@10", "recall@100", "mrr@10")}
     row["peak_rss_mb"] = round(usage.ru_maxrss * 1024 / 1e6, 1)
     print(row, flush=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import RESULTS, conditions, wait_until_idle, write_result
+from benchmarks.process_tree import run_alone
 from benchmarks.search_material import Material
 from benchmarks.search_synthetic import synthetic
 
@@ -67,14 +67,7 @@ def _made(folder: Path, chunks: int) -> Path:
 def _run(command: Sequence[str]) -> dict[str, Any]:
     """Run a command; return its largest resident memory and its processor time."""
     load = os.getloadavg()[0]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "parquetry.serving.cli.main", *command], stdout=subprocess.DEVNULL
-    )
-    # Only this call tells of one child.
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"parquetry {command[0]} ended with {process.returncode}")
+    _, usage = run_alone([sys.executable, "-m", "parquetry.serving.cli.main", *command])
     return {
         "peak_rss_mb": round(usage.ru_maxrss * 1024 / 1e6, 1),
         "processor_seconds": round(usage.ru_utime + usage.ru_stime, 1),

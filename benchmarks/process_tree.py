@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -90,6 +91,28 @@ def measure(
             output=output.read(),
             errors=errors.read()[-2000:],
         )
+
+
+def run_alone(command: Sequence[str]) -> tuple[str, resource.struct_rusage]:
+    """Run a command; return its stdout, and what its process used, without others that it started.
+
+    A command begins with the largest memory of the process that runs it: make what is large elsewhere.
+
+    Args:
+        command: program and arguments.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output)
+        # Only this call tells of one child.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+        output.seek(0)
+        return output.read(), usage
 
 
 class ProcessTree:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from parquetry.planning.report import RunReport
 from parquetry.serving.jobs.context import Failed, JobContext, failure_of
+from parquetry.serving.jobs.kept_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.published_rows import Place, key_of, published_rows
-from parquetry.serving.jobs.published_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.withdrawing import can_be_withdrawn, withdraw
 from parquetry.serving.jobs.write_outcomes import JobOutcome

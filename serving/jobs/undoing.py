@@ -6,9 +6,9 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import Failed, JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.indexing import update_index
+from parquetry.serving.jobs.kept_uploads import refresh_uploads
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.published_rows import Place, key_of
-from parquetry.serving.jobs.published_uploads import refresh_uploads
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sources.uploads.store import Damaged

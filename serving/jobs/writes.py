@@ -14,9 +14,9 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.indexing import update_index
+from parquetry.serving.jobs.kept_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.published_rows import Key, Place, key_of, published_rows, published_uploads
-from parquetry.serving.jobs.published_uploads import refresh_uploads, upload_at
 from parquetry.serving.jobs.set_aside import SetAside
 from parquetry.serving.jobs.store import MOST_QUEUED
 from parquetry.serving.jobs.taking_back import end_of, take_back

@@ -7,6 +7,7 @@ numbers do not depend on any others. Runs and failures refer to all users' docum
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,13 +28,13 @@ from parquetry.storage.lake.quality_views import quality_views
 from parquetry.storage.lake.snapshot_views import NOTES, connect_snapshot, scan
 from parquetry.storage.search.filters import Filters, select_visible
 from parquetry.storage.search.locked import lock
-from parquetry.storage.search.sorted_rows import Keys, bounds_of_parts, write_sorted
+from parquetry.storage.search.sorted_rows import bounds_of_parts, write_sorted
 
 EXPORT_FILE = "corpus.duckdb"
-_ORDER: dict[Table, Keys] = {
-    "chunks": [("revision", "ascending"), ("chunk_index", "ascending")],
-    "texts": [("revision", "ascending")],
-    "notes": [("revision", "ascending"), ("note", "ascending")],
+_ORDER: Mapping[Table, Sequence[str]] = {
+    "chunks": ("revision", "chunk_index"),
+    "texts": ("revision",),
+    "notes": ("revision", "note"),
 }
 """order of the rows of each table"""
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.files.layout import Table
 
-Keys = Sequence[tuple[str, str]]
 PART_CHUNKS = 10_000
 """chunks whose rows are in memory at once; more in an export of more than `PART_CHUNKS * MOST_PARTS` chunks"""
 MOST_PARTS = 200
@@ -43,14 +42,14 @@ def bounds_of_parts(connection: Connection) -> npt.NDArray[np.int64]:
 
 
 def write_sorted(
-    connection: Connection, table: Table, keys: Keys, bounds: npt.NDArray[np.int64], folder: Path
+    connection: Connection, table: Table, keys: Sequence[str], bounds: npt.NDArray[np.int64], folder: Path
 ) -> tuple[str, ...]:
     """Write the rows of a table that are of visible documents, a Parquet file for each part; return their paths.
 
     Args:
         connection: connection with the views of the corpus and the table `visible`.
         table: table whose rows have a revision.
-        keys: columns that give the order, and `ascending`; the first is `revision`.
+        keys: columns that give the order, the first of them `revision`.
         bounds: as `bounds_of_parts` returns them.
         folder: folder for the files.
     """
@@ -60,7 +59,9 @@ def write_sorted(
     files = []
     for number, part in enumerate(_parts(rows, bounds, folder)):
         file = str(folder / f"{table}-{number:05d}.parquet")
-        pq.write_table(part.sort_by(list(keys)), file, compression="lz4", use_dictionary=False)
+        pq.write_table(
+            part.sort_by([(key, "ascending") for key in keys]), file, compression="lz4", use_dictionary=False
+        )
         files.append(file)
     return tuple(files)
 

@@ -11,7 +11,7 @@ from parquetry.storage.search.filters import Caller, Filters, select_visible
 from parquetry.storage.search.sorted_rows import bounds_of_parts, write_sorted
 from tests.storage.shelf import Shelf
 
-KEYS = [("revision", "ascending"), ("chunk_index", "ascending")]
+KEYS = ("revision", "chunk_index")
 
 
 @pytest.fixture(scope="module")

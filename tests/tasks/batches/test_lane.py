@@ -91,8 +91,8 @@ def bench(tmp_path, server) -> Bench:
         lane.close()
 
 
-def test_of_runs_at_the_same_moment_one_claims_each_request(bench):
-    lanes = [bench.lane(ids=IDS[first:]) for first in (0, 2, 0, 1)]
+def send_together(lanes):
+    """Have lanes send at the same moment, each in a thread of its own."""
     start = threading.Barrier(len(lanes))
 
     def send(lane):
@@ -104,6 +104,10 @@ def test_of_runs_at_the_same_moment_one_claims_each_request(bench):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_of_runs_at_the_same_moment_one_claims_each_request(bench):
+    send_together([bench.lane(ids=IDS[first:]) for first in (0, 2, 0, 1)])
     assert bench.sent() == Counter(IDS)
 
 
@@ -210,17 +214,7 @@ def test_results_that_cannot_be_read_stay_on_their_way_and_the_run_goes_on(bench
 def test_of_processes_of_one_run_at_the_same_moment_one_claims_each_request(bench):
     """Both claim the first free number, in the name of the same run."""
     lanes = [bench.lane(ids=IDS[first:], run_id="run-1") for first in (0, 2, 0, 1)]
-    start = threading.Barrier(len(lanes))
-
-    def send(lane):
-        start.wait()
-        lane.send()
-
-    threads = [threading.Thread(target=send, args=(lane,)) for lane in lanes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    send_together(lanes)
     assert bench.sent() == Counter(IDS)
     assert sum(len(lane.sent().reserved) for lane in lanes) == len(bench.records.open())
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
@@ -22,9 +25,16 @@ TOKENS = sum(len(text.split()) for text in TEXTS)
 WAITS = {"wait_minutes": 1, "poll_seconds": 0.01}
 
 
-def workers_workshop(place: Path, server: BatchServer) -> Workshop:
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as server:
+        yield server
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, server: BatchServer) -> Workshop:
     """Return a workshop of six documents, of which workers process two at a time."""
-    made = batch_workshop(place, server)
+    made = batch_workshop(tmp_path, server)
     made.sections["run"] = {"task_runner": "dask"}
     made.sections["refresh"] = {"attempts": 1, "batch_documents": 2, "workers": 2}
     return made

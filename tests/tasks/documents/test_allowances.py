@@ -15,7 +15,6 @@ from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 from parquetry.settings.sections import override
-from parquetry.tasks.documents import worker
 from parquetry.tasks.documents.remote import carry_out
 from parquetry.tasks.engine import retries
 from tests.flows.orchestration.corpora import content_of
@@ -45,12 +44,6 @@ class Service(EmbeddingServer):
 def paid(server: Service) -> float:
     """Return what the service charged, in US dollars."""
     return sum(len(text.encode()) for request in server.requests for text in request.inputs) * PRICE / 1e6
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    worker.close_idle()
 
 
 @pytest.fixture

@@ -25,13 +25,6 @@ from tests.workshop import Workshop
 DASK = {"run": {"task_runner": "dask"}}
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """End the extraction processes of the runs of a test."""
-    yield
-    worker.close_idle()
-
-
 def exchange(workshop: Workshop) -> tuple[str, str, BatchReport, DocumentRun]:
     """Return the order and the answer of the only batch of a refresh, and what its run takes from the answer."""
     settings = override(workshop.settings, DASK)

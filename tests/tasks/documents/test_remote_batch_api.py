@@ -13,7 +13,6 @@ from parquetry.errors import OutageError, RunSuspended
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.sources.uploads.store import UploadStore
-from parquetry.tasks.documents import worker
 from parquetry.tasks.documents.remote import carry_out
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.pipelines.batch_workshop import (
@@ -22,7 +21,6 @@ from tests.flows.pipelines.batch_workshop import (
     TEXTS,
     check_all_is_there,
 )
-from tests.servers.batch_server import BatchServer
 from tests.servers.embedding_server import refusal
 from tests.tasks.documents.batch_orders import (
     TOKENS,
@@ -31,29 +29,14 @@ from tests.tasks.documents.batch_orders import (
     is_for_results,
     refresh,
     sent,
-    workers_workshop,
+    server,
+    workshop,
 )
 from tests.tasks.documents.orders_engine import OrdersEngine, another_process
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    worker.close_idle()
-
-
-@pytest.fixture
-def server():
-    with BatchServer() as server:
-        yield server
-
-
-@pytest.fixture
-def workshop(tmp_path, server) -> Workshop:
-    return workers_workshop(tmp_path, server)
+__all__ = ["server", "workshop"]
 
 
 def test_workers_send_texts_and_a_later_run_publishes_what_threads_would(workshop, server, tmp_path):

@@ -11,7 +11,6 @@ import pytest
 from parquetry.embed.base import no_gate
 from parquetry.errors import OutageError, RefusedError, SettingsError, WorkerLost
 from parquetry.settings.sections import override
-from parquetry.tasks.documents import worker
 from parquetry.tasks.documents.remote import carry_out
 from tests.flows.pipelines.batch_workshop import (
     MOST,
@@ -22,36 +21,19 @@ from tests.flows.pipelines.batch_workshop import (
     check_all_is_there,
     records,
 )
-from tests.servers.batch_server import BatchServer
 from tests.tasks.documents.batch_orders import (
     TOKENS,
     WAITS,
     is_for_results,
     refresh,
     sent,
-    workers_workshop,
+    server,
+    workshop,
 )
 from tests.tasks.documents.orders_engine import OrdersEngine, another_process
-from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    worker.close_idle()
-
-
-@pytest.fixture
-def server():
-    with BatchServer() as server:
-        yield server
-
-
-@pytest.fixture
-def workshop(tmp_path, server) -> Workshop:
-    return workers_workshop(tmp_path, server)
+__all__ = ["server", "workshop"]
 
 
 def executed_again(runs: dict[int, int]):
