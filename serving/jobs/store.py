@@ -189,8 +189,9 @@ class JobStore:
     def claim(self, kinds: Collection[Kind] = KINDS) -> Sequence[Job]:
         """Take the oldest waiting job and, if it is an ingest or a removal, others of these kinds.
 
-        Jobs are carried out in the order in which they came, as far as that makes a difference: none of those taken
-        came after a restore or a clearing that still waits. While several owners wait, each has its part of a run, so
+        Jobs of these kinds are carried out in the order in which they came, as far as that makes a difference: none of
+        those taken came after a restore or a clearing among them that still waits. Jobs of other kinds are not waited
+        for. While several owners wait, each has its part of a run, so
         that one with many jobs holds up the others no longer than its part takes.
 
         Args:

@@ -29,6 +29,8 @@ from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.documents.worker_lanes import WorkerLanes
 from parquetry.tasks.engine.retries import RetryCount
 
+ORDERS = 2
+"""form of orders; a worker of another one would ignore what it does not know, as that texts go through a batch API"""
 IDLE_SECONDS = 60
 """seconds without a batch after which a worker closes a run, whose extraction processes hold memory"""
 
@@ -50,9 +52,9 @@ class RunOrder:
 
 
 def identity_of(model: Model) -> str:
-    """Return the properties of a model that every process of a run must share."""
+    """Return the properties of a model that every process of a run must share, and the form of its orders."""
     prints = model.fingerprints
-    return f"{model.id}, chunking {prints.chunking}, embedding {prints.embedding}"
+    return f"orders {ORDERS}, {model.id}, chunking {prints.chunking}, embedding {prints.embedding}"
 
 
 class RunWorker:

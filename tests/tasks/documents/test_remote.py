@@ -18,7 +18,7 @@ from parquetry.storage.lake.orders import OrderAnswer, Orders
 from parquetry.tasks.documents import spooled, worker
 from parquetry.tasks.documents.batch import failed_batch
 from parquetry.tasks.documents.batch_report import BatchReport
-from parquetry.tasks.documents.remote import BatchOrders, check_workers
+from parquetry.tasks.documents.remote import BatchOrders, carry_out, check_workers
 from parquetry.tasks.documents.run import DocumentRun
 from tests.workshop import Workshop
 
@@ -108,6 +108,17 @@ def test_worker_with_other_settings_of_the_model_stops_the_run(workshop):
         assert order is not None
         with pytest.raises(SettingsError, match="give every worker the same version"):
             remote.carry_out(order, override(settings, {"chunking": {"size": 300}}), no_gate)
+
+
+def test_worker_of_a_version_with_other_orders_stops_the_run(workshop, monkeypatch):
+    """It would ignore what it does not know, such as that texts are not to be paid for at the full price."""
+    workshop.write("a.md", "Count the boards.")
+    monkeypatch.setattr(worker, "ORDERS", worker.ORDERS - 1)
+    order, _, _, _ = exchange(workshop)
+    worker.close_idle()
+    monkeypatch.undo()
+    with pytest.raises(SettingsError, match=r"orders 1, .* same version of Parquetry"):
+        carry_out(order, override(workshop.settings, DASK), no_gate)
 
 
 def test_worker_without_the_folder_of_a_source_stops_the_run(workshop):
