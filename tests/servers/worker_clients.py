@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 import httpx
 import openai
 import psutil
@@ -22,13 +25,15 @@ def connected(service: KnowledgeService, token: str) -> tuple[openai.OpenAI, int
     raise AssertionError("no worker has the connection")
 
 
-def one_client_of_each_worker(service: KnowledgeService, token: str) -> list[openai.OpenAI]:
-    """Return a client for each of two workers."""
+@contextmanager
+def one_client_of_each_worker(service: KnowledgeService, token: str) -> Iterator[list[openai.OpenAI]]:
+    """Yield a client for each of two workers."""
     found: dict[int, openai.OpenAI] = {}
-    while len(found) < 2:
-        client, pid = connected(service, token)
-        if pid in found:
-            client.close()
-        else:
-            found[pid] = client
-    return list(found.values())
+    with ExitStack() as clients:
+        while len(found) < 2:
+            client, pid = connected(service, token)
+            if pid in found:
+                client.close()
+            else:
+                found[pid] = clients.enter_context(client)
+        yield list(found.values())

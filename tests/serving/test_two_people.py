@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import chain
+from contextlib import ExitStack, contextmanager
 
 import openai
 import pytest
@@ -133,12 +132,8 @@ def check_person(client, service, token, name, owned, responses):
 @contextmanager
 def clients_of(service, tokens):
     """Yield clients of each worker for each person."""
-    clients = {name: one_client_of_each_worker(service, token) for name, token in tokens.items()}
-    try:
-        yield clients
-    finally:
-        for each in chain.from_iterable(clients.values()):
-            each.close()
+    with ExitStack() as clients:
+        yield {name: clients.enter_context(one_client_of_each_worker(service, token)) for name, token in tokens.items()}
 
 
 def check_everybody(service, tokens, clients, owned, responses):

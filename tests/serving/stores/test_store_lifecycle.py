@@ -169,24 +169,24 @@ def test_what_one_worker_makes_every_other_worker_has(place):
     folder, token = place
     with KnowledgeService(folder, "--workers", "2") as service:
         service.wait_ready()
-        here, there = one_client_of_each_worker(service, token)
-        for maker, other in ((here, there), (there, here)):
-            store = maker.vector_stores.create(name="made")
-            (file,) = put(maker, OAK)
-            attached = maker.vector_stores.files.create(store.id, file_id=file, attributes={"team": "blue"})
-            assert attached.status == "completed"
-            # The next request of all, on the other worker.
-            (found,) = other.vector_stores.search(store.id, query=COST)
-            assert (found.file_id, found.attributes) == (file, {"team": "blue"})
-            assert store.id in [each.id for each in other.vector_stores.list()]
-            assert other.files.content(file).read() == OAK
-            assert other.vector_stores.update(store.id, name="changed").name == "changed"
-            assert maker.vector_stores.retrieve(store.id).name == "changed"
-            assert other.vector_stores.files.delete(file, vector_store_id=store.id).deleted
-            assert not maker.vector_stores.search(store.id, query=COST).data
-            assert other.vector_stores.delete(store.id).deleted
-            with pytest.raises(openai.NotFoundError):
-                maker.vector_stores.retrieve(store.id)
+        with one_client_of_each_worker(service, token) as (here, there):
+            for maker, other in ((here, there), (there, here)):
+                store = maker.vector_stores.create(name="made")
+                (file,) = put(maker, OAK)
+                attached = maker.vector_stores.files.create(store.id, file_id=file, attributes={"team": "blue"})
+                assert attached.status == "completed"
+                # The next request of all, on the other worker.
+                (found,) = other.vector_stores.search(store.id, query=COST)
+                assert (found.file_id, found.attributes) == (file, {"team": "blue"})
+                assert store.id in [each.id for each in other.vector_stores.list()]
+                assert other.files.content(file).read() == OAK
+                assert other.vector_stores.update(store.id, name="changed").name == "changed"
+                assert maker.vector_stores.retrieve(store.id).name == "changed"
+                assert other.vector_stores.files.delete(file, vector_store_id=store.id).deleted
+                assert not maker.vector_stores.search(store.id, query=COST).data
+                assert other.vector_stores.delete(store.id).deleted
+                with pytest.raises(openai.NotFoundError):
+                    maker.vector_stores.retrieve(store.id)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
