@@ -12,8 +12,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pebble import CONSTS, ProcessExpired
-
 from parquetry.errors import BrokenDocument, Verdict
 from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.process_folder import process_folder
@@ -23,7 +21,7 @@ from parquetry.tasks.engine.fork_server import (
     reading_context,
     release_fork_server,
 )
-from parquetry.tasks.engine.process_pool import PatientPool
+from parquetry.tasks.engine.process_pool import ProcessDied, ProcessPool
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
 Result = TypeVar("Result")
-CONSTS.sleep_unit = 0.02
-"""seconds between two looks of a pool at its processes, and so those that closing it takes"""
 _TASKS_PER_WORKER = 2000
 """tasks after which a worker is replaced, so that memory leaks of libraries stay small"""
 
@@ -79,12 +75,12 @@ class WorkerPool:
         os.close(handle)
         self._turns = Path(turns)
         keep_fork_server(self)
-        self._pool = PatientPool(
-            max_workers=extraction.workers or os.cpu_count() or 1,
-            max_tasks=_TASKS_PER_WORKER,
+        self._pool = ProcessPool(
+            processes=extraction.workers or os.cpu_count() or 1,
+            tasks_each=_TASKS_PER_WORKER,
             context=reading_context(READING),
-            initializer=_start,
-            initargs=(_plain(extraction), _plain(chunking), tokenizer, self._turns),
+            start=_start,
+            arguments=(_plain(extraction), _plain(chunking), tokenizer, self._turns),
         )
 
     def prepare(self, document: RawDocument, chunk_size: ChunkSize | None = None) -> Future[Prepared]:
@@ -114,21 +110,20 @@ class WorkerPool:
         except MemoryError as error:
             detail = f"needed more than {self._memory_mb} MiB (extraction.memory_mb)"
             raise BrokenDocument("memory", detail) from error
-        except ProcessExpired as error:
+        except ProcessDied as error:
             raise BrokenDocument("crashed", f"its extraction process died (exit code {error.exitcode})") from error
 
     def _schedule(
         self, function: Callable[..., Result], *arguments: Any, limit: TimeLimit | None = None
     ) -> Future[Result]:
         limit = limit or TimeLimit(self._settings.timeout_seconds)
-        future: Future[Result] = self._pool.schedule(function, args=arguments, timeout=limit.seconds)
+        future = self._pool.submit(function, *arguments, seconds=limit.seconds)
         self._limits[future] = limit
         return future
 
     def close(self) -> None:
         """Kill all processes immediately."""
-        self._pool.stop()  # type: ignore[no-untyped-call]
-        self._pool.join()
+        self._pool.close()
         release_fork_server(self)
         self._turns.unlink(missing_ok=True)
 

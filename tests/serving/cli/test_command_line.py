@@ -91,7 +91,7 @@ def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_document
         "print(code, *{'pandas', 'fsspec', 'tokenizers', 'prefect', *NEW} & set(sys.modules))"
     )
     # What reads documents, calls services, or is of sessions.
-    of_new = "multiprocessing.forkserver pebble tenacity asyncio parquetry.extract.text parquetry.extract.layout "
+    of_new = "multiprocessing.forkserver tenacity asyncio parquetry.extract.text parquetry.extract.layout "
     of_new += "parquetry.chunking.chunker parquetry.tasks.documents.batch parquetry.tasks.engine.workers "
     of_new += "parquetry.tasks.batches.lane parquetry.llm.client parquetry.llm.batch_api parquetry.sessions.model "
     of_new += "parquetry.sources.archive.file"
@@ -105,7 +105,7 @@ def test_a_refresh_that_finds_nothing_new_imports_nothing_that_only_new_document
     assert [json.loads(report)["documents"]["unchanged"] for report, _ in lines] == [0, 1]
     assert lines[1][1] == "0"
     imported = lines[0][1].split()
-    assert "pebble" in imported
+    assert "multiprocessing.forkserver" in imported
     assert [each for each in imported if each.startswith(("parquetry.extract.", "parquetry.chunking."))] == []
 
 

@@ -4,22 +4,26 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
+import traceback
+import weakref
 from collections import deque
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 
 import psutil
 import pytest
-from pebble import ProcessExpired
-from pebble.pool.process import Acknowledgement
 from pydantic import SecretStr
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.model import ChunkSize, Part, RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
-from parquetry.tasks.engine import reading_process
+from parquetry.tasks.engine import process_pool, reading_process
+from parquetry.tasks.engine.fork_server import reading_context
+from parquetry.tasks.engine.process_pool import ProcessDied
 from parquetry.tasks.engine.workers import WorkerPool
 from tests.files.pdf_writer import encrypted, line, write_pdf
 
@@ -36,8 +40,13 @@ def impatient_pool():
     yield from pool_with(2)
 
 
-def pool_with(seconds):
-    settings = ExtractionSettings(workers=1, timeout_seconds=seconds, memory_mb=1024)
+@pytest.fixture
+def two_processes():
+    yield from pool_with(60, 2)
+
+
+def pool_with(seconds, workers=1):
+    settings = ExtractionSettings(workers=workers, timeout_seconds=seconds, memory_mb=1024)
     made = WorkerPool(settings, ChunkingSettings(), None)
     yield made
     made.close()
@@ -100,67 +109,206 @@ def test_limit_fails_one_document_and_the_next_one_is_fine(pool, function, argum
     assert pool.result(pool.prepare(TEXT)).chunks
 
 
-@pytest.fixture
-def busy_pool():
-    """Pool of two processes whose messages are read late, as on a machine with much other work."""
-    settings = ExtractionSettings(workers=2, timeout_seconds=60, memory_mb=1024)
-    made = WorkerPool(settings, ChunkingSettings(), None)
-    manager = made._pool._pool_manager.worker_manager
-    receive = manager.receive
-
-    def receive_late(timeout):
-        message = receive(timeout)
-        if isinstance(message, Acknowledgement):
-            time.sleep(0.5)
-        return message
-
-    manager.receive = receive_late
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("others", [0, 1])
-def test_process_that_dies_before_it_is_known_to_have_begun_costs_its_document_alone(busy_pool, others):
-    waiting = [busy_pool._schedule(time.sleep, 5) for _ in range(others)]
+def test_process_that_dies_costs_its_document_alone(two_processes, others):
+    waiting = [two_processes._schedule(time.sleep, 3) for _ in range(others)]
     for other in waiting:
         while not other.running():
             time.sleep(0.01)
     with pytest.raises(BrokenDocument, match="its extraction process died"):
-        busy_pool.result(busy_pool._schedule(os._exit, 3))
-    assert busy_pool.result(busy_pool.prepare(TEXT)).chunks
-    assert [busy_pool.result(other) for other in waiting] == [None] * others
+        two_processes.result(two_processes._schedule(os._exit, 3))
+    assert two_processes.result(two_processes.prepare(TEXT)).chunks
+    assert [two_processes.result(other) for other in waiting] == [None] * others
 
 
-def test_process_that_dies_is_told_while_others_have_no_rest():
-    pool = WorkerPool(ExtractionSettings(workers=2, memory_mb=1024), ChunkingSettings(), None)
-    try:
-        pool.result(pool.prepare(TEXT))
-        dying = pool._schedule(os._exit, 3)
-        waiting = deque(pool._schedule(abs, -3) for _ in range(20))
-        for _ in range(3000):
-            pool.result(waiting.popleft())
-            waiting.append(pool._schedule(abs, -3))
-        assert isinstance(dying.exception(timeout=0), ProcessExpired)
-    finally:
-        pool.close()
+def test_process_that_dies_is_told_while_others_have_no_rest(two_processes):
+    two_processes.result(two_processes.prepare(TEXT))
+    dying = two_processes._schedule(os._exit, 3)
+    waiting = deque(two_processes._schedule(abs, -3) for _ in range(20))
+    for _ in range(3000):
+        two_processes.result(waiting.popleft())
+        waiting.append(two_processes._schedule(abs, -3))
+    assert isinstance(dying.exception(timeout=0), ProcessDied)
 
 
 def test_process_that_dies_after_its_document_costs_nothing(pool):
-    worker = pool.result(pool._schedule(os.getpid))
-    # It is done with sending once nobody holds the channel: one that is killed in the middle of that holds it for ever.
-    with pool._pool._pool_manager.worker_manager.workers_channel.lock(timeout=120) as is_held:
-        assert is_held
-        os.kill(worker, signal.SIGKILL)
-        with suppress(psutil.NoSuchProcess):
-            psutil.wait_procs([psutil.Process(worker)], timeout=120)
+    kill(pool.result(pool._schedule(os.getpid)))
     assert pool.result(pool.prepare(TEXT)).chunks
 
 
+def kill(worker):
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(worker)
+        process.kill()
+        psutil.wait_procs([process], timeout=120)
+
+
+def sends_half(megabytes):
+    """Kill this process as the system does for want of memory, in the middle of what it sends."""
+    threading.Thread(target=kill_when_stuck, daemon=True).start()
+    return bytes(megabytes * 1_000_000)
+
+
+def kill_when_stuck():
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_process_that_is_killed_while_it_sends_costs_its_document_alone(two_processes, monkeypatch):
+    """A connection that processes share would be blocked for all of them."""
+    hear = process_pool.ProcessPool._hear
+
+    def hear_late(pool, process):
+        if process.tasks and process.tasks[0].function is sends_half:
+            time.sleep(3)
+        hear(pool, process)
+
+    monkeypatch.setattr(process_pool.ProcessPool, "_hear", hear_late)
+    with pytest.raises(BrokenDocument, match=re.escape("its extraction process died (exit code -9)")):
+        two_processes.result(two_processes._schedule(sends_half, 50))
+    assert [two_processes.result(two_processes._schedule(abs, -number)) for number in range(5)] == [*range(5)]
+
+
+def test_document_that_kills_each_process_that_receives_it_fails_alone(pool, monkeypatch):
+    send = process_pool._Process.send
+
+    def send_to_the_dead(process, task, message):
+        if task.function is abs:
+            kill(process._process.pid)
+        send(process, task, message)
+
+    monkeypatch.setattr(process_pool._Process, "send", send_to_the_dead)
+    with pytest.raises(BrokenDocument, match="its extraction process died"):
+        pool.result(pool._schedule(abs, -3))
+    assert pool.result(pool.prepare(TEXT)).chunks
+
+
+@pytest.mark.parametrize(("function", "argument", "reason"), [(os._exit, 3, "crashed"), (time.sleep, 300, "timeout")])
+def test_what_a_process_has_in_advance_is_left_to_another(impatient_pool, function, argument, reason):
+    bad, *good = [impatient_pool._schedule(function, argument), *(impatient_pool._schedule(abs, -n) for n in range(30))]
+    with pytest.raises(BrokenDocument) as raised:
+        impatient_pool.result(bad)
+    assert raised.value.reason == reason
+    assert [impatient_pool.result(each) for each in good] == [*range(30)]
+
+
+def test_time_in_which_a_document_waits_for_its_process_does_not_count(impatient_pool):
+    many = [impatient_pool._schedule(time.sleep, 1.2 if number < 3 else 0) for number in range(30)]
+    assert [impatient_pool.result(each) for each in many] == [None] * 30
+
+
+def test_large_documents_are_not_sent_in_advance(pool, monkeypatch):
+    """Nobody would read what the process answers while they are sent."""
+    at_once = set()
+    send = process_pool._Process.send
+
+    def record(process, task, message):
+        at_once.add((len(message) > 4096, len(process.tasks)))
+        send(process, task, message)
+
+    monkeypatch.setattr(process_pool._Process, "send", record)
+    many = [pool._schedule(len, b"x" * (200_000 if number % 2 else 10)) for number in range(60)]
+    assert [pool.result(each) for each in many] == [10, 200_000] * 30
+    assert at_once == {(False, 0), (False, 1), (True, 0)}
+
+
+def test_cancelled_document_is_not_read(pool):
+    begun, waiting, last = (pool._schedule(time.sleep, seconds) for seconds in (0.5, 3600, 0))
+    assert waiting.cancel()
+    assert (pool.result(begun), pool.result(last)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "raised", [KeyError("oak"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), SystemExit(3)], ids=repr
+)
+def test_error_arrives_with_the_place_where_it_was_raised(pool, raised):
+    with pytest.raises(type(raised)) as caught:
+        pool.result(pool._schedule(raising, raised))
+    assert caught.value.args == raised.args
+    assert "in raising" in "".join(traceback.format_exception(caught.value))
+
+
+def raising(error):
+    raise error
+
+
+class Unpicklable(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} of {two}")
+
+
+def test_what_cannot_be_sent_is_told(pool):
+    with pytest.raises(RuntimeError, match="oak of ash"):
+        pool.result(pool._schedule(raise_unpicklable))
+    with pytest.raises((TypeError, AttributeError, RuntimeError), match="lambda"):
+        pool.result(pool._schedule(make_lambda))
+    assert pool.result(pool._schedule(abs, -3)) == 3
+
+
+def raise_unpicklable():
+    raise Unpicklable("oak", "ash")
+
+
+def make_lambda():
+    return lambda: 0
+
+
 def test_pool_whose_processes_cannot_start_breaks(pool):
-    pool._pool._pool_manager.worker_manager.worker_parameters.initializer = os._exit
-    pool._pool._pool_manager.worker_manager.worker_parameters.initargs = (1,)
+    pool._pool._start = lambda: process_pool._Process(reading_context(), os._exit, (1,))
     with pytest.raises(BrokenProcessPool):
         pool.result(pool.prepare(TEXT))
+
+
+def test_only_starts_that_fail_in_a_row_break_a_pool(pool):
+    start = pool._pool._start
+    fails = iter(([True] * 9 + [False]) * 2)
+
+    def start_at_times():
+        return process_pool._Process(reading_context(), os._exit, (1,)) if next(fails) else start()
+
+    pool._pool._start = start_at_times
+    for _ in range(2):
+        assert pool.result(pool._schedule(abs, -3)) == 3
+        with pytest.raises(BrokenDocument):
+            pool.result(pool._schedule(os._exit, 1))
+    assert list(fails) == []
+
+
+def test_process_is_replaced_after_many_documents(pool, monkeypatch):
+    monkeypatch.setattr(pool._pool, "_tasks_each", 3)
+    workers = [pool.result(pool._schedule(os.getpid)) for _ in range(7)]
+    assert [len(set(workers[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 1]
+    assert len(set(workers)) == 3
+
+
+def test_two_documents_are_read_at_the_same_time(two_processes):
+    begun = [two_processes._schedule(time.sleep, 3600) for _ in range(2)]
+    while not all(each.running() for each in begun):
+        time.sleep(0.01)
+
+
+def test_one_document_takes_one_process(two_processes):
+    for _ in range(3):
+        assert two_processes.result(two_processes.prepare(TEXT)).chunks
+    (server,) = [each for each in psutil.Process().children() if "forkserver" in " ".join(each.cmdline())]
+    assert len(server.children()) == 1
+
+
+def test_error_that_is_kept_keeps_no_document(pool):
+    content = Content()
+    kept = weakref.ref(content)
+    with pytest.raises(KeyError) as raised:
+        pool.result(pool._schedule(raise_for, content))
+    del content
+    assert (kept(), raised.value.args) == (None, ("oak",))
+
+
+class Content:
+    pass
+
+
+def raise_for(_):
+    raise KeyError("oak")
 
 
 def test_document_that_hangs_fails_and_the_next_one_is_fine(impatient_pool):
@@ -176,14 +324,16 @@ def test_worker_writes_nothing_to_the_terminal(pool, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_closed_pool_leaves_no_process(pool):
+def test_closed_pool_leaves_no_process_and_no_task(pool):
     worker = pool.result(pool._schedule(os.getpid))
-    pool._schedule(time.sleep, 60)
+    begun, waiting = (pool._schedule(time.sleep, 3600) for _ in range(2))
+    while not begun.running():
+        time.sleep(0.01)
     pool.close()
-    deadline = time.monotonic() + 20
-    while psutil.pid_exists(worker) and time.monotonic() < deadline:
-        time.sleep(0.05)
     assert not psutil.pid_exists(worker)
+    for future in (begun, waiting):
+        with pytest.raises(CancelledError):
+            pool.result(future)
 
 
 FREED_BELOW_A_BLOCK_IN_USE = """
