@@ -52,6 +52,9 @@ class ReadingProcess(context.ForkServerProcess if _FORKS else context.SpawnProce
     """A process that does not import the program that started it."""
 
     def start(self) -> None:
+        if _FORKS:
+            # A server that died would be started again with all that this program's environment holds.
+            start_fork_server()
         with _program_hidden(), _children_allowed():
             super().start()
 

@@ -13,8 +13,9 @@ from parquetry.tasks.engine import fork_server
 from parquetry.tasks.engine.fork_server import needed
 
 PROGRAM = """
-import os, sys, time
+import os, signal, sys
 from pathlib import Path
+from parquetry.errors import BrokenDocument
 from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
 from parquetry.tasks.engine.fork_server import start_ahead
 
@@ -24,14 +25,21 @@ if __name__ == "__main__":
 
     pool = WorkerPool(ExtractionSettings(workers=1), ChunkingSettings(), None)
     ask = lambda function, *arguments: pool.result(pool._schedule(function, *arguments))
-    worker, server = ask(os.getpid), ask(os.getppid)
-    assert server != os.getpid()
-    for process in (worker, server):
-        print(Path(f"/proc/{process}/environ").read_bytes())
     print(ask(os.getenv, "OPENAI_API_KEY"), ask(os.getenv, "DATABASE_URL"), ask(os.getenv, "LANG"))
     for name in ("parquetry.extract.registry", "this", "pydantic"):
         print(ask(eval, f"'{name}' in __import__('sys').modules"), end=" ")
     print()
+    for _ in range(2):
+        worker, server = ask(os.getpid), ask(os.getppid)
+        assert server != os.getpid()
+        for process in (worker, server):
+            print(Path(f"/proc/{process}/environ").read_bytes())
+        # The next process is one of a server that is started again.
+        os.kill(server, signal.SIGKILL)
+        try:
+            ask(os._exit, 1)
+        except BrokenDocument:
+            pass
     pool.close()
     print(os.environ["OPENAI_API_KEY"])
 """
@@ -51,8 +59,8 @@ def test_no_process_that_reads_documents_was_started_with_a_secret(tmp_path):
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    *environments, told, imported, own = run.stdout.splitlines()
-    assert [len(environments), told, own] == [2, "None None C.UTF-8", "sk-planted-1"]
+    told, imported, *environments, own = run.stdout.splitlines()
+    assert [len(environments), told, own] == [4, "None None C.UTF-8", "sk-planted-1"]
     assert imported.split() == ["True", "True", "False"]
     assert all("LANG=C.UTF-8" in each and "planted" not in each for each in environments)
 
