@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections import Counter
 
 import pytest
 
 pytest.importorskip("prefect_dask", reason="the extra `dask` is not installed")
 
-from parquetry.errors import RunSuspended
-from tests.flows.orchestration.corpora import content_of
+from tests.flows.orchestration.batch_lane import check_lane, sent
 from tests.flows.orchestration.dask_cluster import cluster, on_dask, started
-from tests.flows.orchestration.embedding_service import PATIENCE
-from tests.flows.pipelines.batch_workshop import MOST, TEXTS, age, batch_workshop, check_all_is_there
+from tests.flows.pipelines.batch_workshop import TEXTS, age, batch_workshop, check_all_is_there
 from tests.servers.batch_server import BatchServer
 from tests.workshop import Workshop
 
@@ -33,43 +30,10 @@ def workshop(tmp_path, server) -> Workshop:
     return batch_workshop(tmp_path, server)
 
 
-def sent(server: BatchServer) -> Counter[str]:
-    return Counter(line["body"]["input"] for batch in server.batches for line in batch.lines)
-
-
 def test_workers_send_texts_and_take_results_and_the_corpus_is_that_of_threads(
     workshop, server, cluster, prefect_api, tmp_path
 ):
-    uploads, together = [], threading.Event()
-
-    def meet(method, path):
-        """Let no batch be sent before both workers send one."""
-        if (method, path) == ("POST", "/v1/files"):
-            uploads.append(path)
-            if len(uploads) == 2:
-                together.set()
-            server._lock.release()
-            together.wait(PATIENCE)
-            server._lock.acquire()
-
-    server.gate = meet
-    first = on_dask(workshop, cluster.wait(2))
-    assert isinstance(first.error, RunSuspended)
-    assert together.is_set(), "one worker did everything"
-    assert len(uploads) == 3, "one batch for each order"
-    assert first.suspended[0].startswith("6 documents wait for 3 batches of 6 requests")
-    assert sorted(first.batches) == [f"batch {number} sent: 2 texts, at most ${2 * MOST:.4f}" for number in (1, 2, 3)]
-    assert sent(server) == Counter(TEXTS)
-    server.complete()
-    second = on_dask(workshop, cluster.wait(2))
-    assert (second.error, second.documents.added, server.ordinary) == (None, 6, [])
-    assert sum(cost.tokens for cost in second.costs) == sum(len(text.split()) for text in TEXTS)
-    check_all_is_there(workshop, server)
-    threads = Workshop(tmp_path / "threads")
-    threads.sections |= {**workshop.sections, "run": {}, "batch_api": {}}
-    threads.folder = workshop.folder
-    threads.refresh()
-    assert content_of(workshop.settings.corpus.root) == content_of(threads.settings.corpus.root)
+    check_lane(workshop, server, lambda: on_dask(workshop, cluster.wait(2)), tmp_path / "threads")
 
 
 @pytest.fixture(scope="module")

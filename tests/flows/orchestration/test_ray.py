@@ -19,6 +19,7 @@ from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
 from parquetry.tasks.engine.ray import ray_workers
+from tests.flows.orchestration.batch_lane import check_lane
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import (
     NOTE_USD,
@@ -30,6 +31,8 @@ from tests.flows.orchestration.embedding_service import (
     write_library,
     write_notes,
 )
+from tests.flows.pipelines.batch_workshop import batch_workshop
+from tests.servers.batch_server import BatchServer
 from tests.servers.embedding_server import counting
 
 BUDGET = 20.0
@@ -126,3 +129,12 @@ def test_budget_holds_for_all_workers_and_a_larger_one_pays_only_for_the_rest(wo
         assert (report.error, report.documents.added, len(workshop.rows())) == (None, 4, 12)
         assert report.work.cost_usd == pytest.approx(4 * NOTE_USD)
         assert sorted(texts_of(server)) == sorted(set(texts_of(server))), "nothing is paid for twice"
+
+
+def test_workers_send_texts_to_a_batch_api_and_take_results(tmp_path, prefect_api):
+    with BatchServer() as server:
+        workshop = batch_workshop(tmp_path, server)
+        workshop.sections["run"] = {"task_runner": "ray"}
+        workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
+        request = RefreshRequest(workshop.settings)
+        check_lane(workshop, server, lambda: run_request(request, Observer(), alone=True), tmp_path / "threads")
