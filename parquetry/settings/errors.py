@@ -40,12 +40,23 @@ def explain(error: Any, settings: type[BaseModel]) -> str:
         return f"unknown setting {key}; {hint}"
     message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     value = error.get("input")
+    if len(location) == 1:
+        message += _brackets(key, error["type"], value)
     for text in _texts(value):
         # Our own validators repeat the value.
         shown = _shown(key, text)
         message = message.replace(repr(text), shown if shown == repr(text) else f"({shown})")
     told = "" if isinstance(value, dict | list | BaseModel) or value is None else f" (it is {_shown(key, value)})"
     return masked(f"{key}: {message}{told}" if key else message)
+
+
+def _brackets(key: str, kind: str, value: Any) -> str:
+    """Return how a table is written that has a pair of brackets too few or too many; empty if it is not that."""
+    if kind == "tuple_type" and isinstance(value, dict):
+        return f", each of its tables under [[{key}]]"
+    if kind == "model_type" and isinstance(value, list):
+        return f", under [{key}] instead of [[{key}]]"
+    return ""
 
 
 def _shown(key: str, value: Any) -> str:

@@ -115,7 +115,17 @@ SOURCE = {"name": "docs", "uri": "docs"}
         pytest.param(
             {"corpus": "here"}, "corpus: must be a table of settings (it is 'here')", id="section-that-is-none"
         ),
-        pytest.param({"source": {"name": "docs"}}, "source: must be a list", id="source-that-is-no-list"),
+        pytest.param(
+            {"source": {"name": "docs"}},
+            "source: must be a list, each of its tables under [[source]]",
+            id="source-that-is-no-list",
+        ),
+        pytest.param({"source": "docs"}, "source: must be a list (it is 'docs')", id="source-that-is-a-text"),
+        pytest.param(
+            {"corpus": [{"root": "kb"}]},
+            "corpus: must be a table of settings, under [corpus] instead of [[corpus]]",
+            id="section-that-is-a-list",
+        ),
         pytest.param(
             {"source": [{**SOURCE, "schedule": "hourly"}]},
             "source[0]: schedule 'hourly' of source 'docs' is not a cron expression; "
