@@ -224,10 +224,10 @@ def result_lines(file: IO[bytes]) -> Iterator[ResultLine]:
 def _outcome(custom_id: str, value: dict[str, Any]) -> ResultLine:
     response, error = value.get("response"), value.get("error")
     if isinstance(error, dict):
-        return ResultLine(custom_id, None, str(error.get("code") or "failed"))
+        return ResultLine(custom_id, None, excerpt(str(error.get("code") or "failed"), 100))
     if not isinstance(response, dict) or response.get("status_code") != 200:
         status = response.get("status_code") if isinstance(response, dict) else None
-        return ResultLine(custom_id, None, str(status or "failed"))
+        return ResultLine(custom_id, None, excerpt(str(status or "failed"), 100))
     return ResultLine(custom_id, response.get("body"), "")
 
 
