@@ -6,6 +6,7 @@ sends: it keeps the lock, or has sent half a message.
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import threading
 from collections import deque
@@ -329,6 +330,8 @@ class _Process:
 def _work(connection: Connection, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """Carry out tasks until the connection ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Daemonic here alone, where it ends with the program: what reads documents may start processes.
+    multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
     start(*arguments)
     connection.send_bytes(b"ready")
     with suppress(EOFError):

@@ -1,5 +1,6 @@
 """A document that hangs, exhausts memory or kills its process fails alone."""
 
+import multiprocessing
 import os
 import re
 import signal
@@ -251,6 +252,17 @@ def raise_unpicklable():
 
 def make_lambda():
     return lambda: 0
+
+
+def test_what_reads_documents_may_start_processes(pool):
+    assert pool.result(pool._schedule(exit_code_of_a_child)) == 3
+
+
+def exit_code_of_a_child():
+    child = multiprocessing.get_context("fork").Process(target=os._exit, args=(3,))
+    child.start()
+    child.join()
+    return child.exitcode
 
 
 def test_pool_whose_processes_cannot_start_breaks(pool):
