@@ -46,8 +46,17 @@ class ProcessDied(Exception):
     """
 
     def __init__(self, exitcode: int | None) -> None:
-        super().__init__(f"exit code {exitcode}")
+        super().__init__(_end_of(exitcode))
         self.exitcode = exitcode
+
+
+def _end_of(exitcode: int | None) -> str:
+    """Return how a process ended, as `died (exit code 3)`."""
+    try:
+        name = signal.Signals(-(exitcode or 0)).name
+    except ValueError:
+        return f"died (exit code {exitcode})"
+    return f"was killed by {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")
 
 
 @dataclass(slots=True, eq=False)

@@ -111,7 +111,7 @@ class WorkerPool:
             detail = f"needed more than {self._memory_mb} MiB (extraction.memory_mb)"
             raise BrokenDocument("memory", detail) from error
         except ProcessDied as error:
-            raise BrokenDocument("crashed", f"its extraction process died (exit code {error.exitcode})") from error
+            raise BrokenDocument("crashed", f"its extraction process {error}") from error
 
     def _schedule(
         self, function: Callable[..., Result], *arguments: Any, limit: TimeLimit | None = None
