@@ -42,6 +42,11 @@ def impatient_pool():
 
 
 @pytest.fixture
+def five_seconds():
+    yield from pool_with(5)
+
+
+@pytest.fixture
 def two_processes():
     yield from pool_with(60, 2)
 
@@ -194,9 +199,9 @@ def test_what_a_process_has_in_advance_is_left_to_another(impatient_pool, functi
     assert [impatient_pool.result(each) for each in good] == [*range(30)]
 
 
-def test_time_in_which_a_document_waits_for_its_process_does_not_count(impatient_pool):
-    many = [impatient_pool._schedule(time.sleep, 1.2 if number < 3 else 0) for number in range(30)]
-    assert [impatient_pool.result(each) for each in many] == [None] * 30
+def test_time_in_which_a_document_waits_for_its_process_does_not_count(five_seconds):
+    many = [five_seconds._schedule(time.sleep, 3 if number < 2 else 0) for number in range(30)]
+    assert [five_seconds.result(each) for each in many] == [None] * 30
 
 
 def test_large_documents_are_not_sent_in_advance(pool, monkeypatch):
