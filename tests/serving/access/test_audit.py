@@ -163,10 +163,13 @@ def test_line_that_a_full_disk_cut_off_hides_no_other(tmp_path):
 
 
 def test_files_are_a_table_for_duckdb(tmp_path):
-    log = AuditLog(tmp_path, most_bytes=1)
-    log.write(asked(OPERATOR))
-    log.write(asked(top_score=0.5))
-    log.write(AuditEvent("token.created", operator=True, target="8d52bfe5e68f"))
+    clock = Clock()
+    log = AuditLog(tmp_path, now=clock, most_bytes=1)
+    created = AuditEvent("token.created", operator=True, target="8d52bfe5e68f")
+    for event in (asked(OPERATOR), asked(top_score=0.5), created):
+        log.write(event)
+        # Two of the same millisecond have no order.
+        clock.seconds += 1
     rows = duckdb.sql(
         f"SELECT event, user_id, operator, chunks, top_score FROM read_json('{tmp_path}/audit*.jsonl') ORDER BY time"
     ).fetchall()
