@@ -1,4 +1,4 @@
-"""A process that reads documents is killed by the system, as for want of memory: one document is told of, and read later."""
+"""Processes that read documents, killed as for want of memory: each costs one document, until the next run."""
 
 from __future__ import annotations
 
