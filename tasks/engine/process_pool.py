@@ -1,26 +1,19 @@
-"""A pool of processes that may die at any moment, each at the cost of the one task that it works on.
-
-Each process has a connection of its own. One that processes share ends for all of them once one is killed while it
-sends: it keeps the lock, or has sent half a message.
-"""
+"""A pool of processes that may die at any moment, each at the cost of the one task that it works on."""
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from time import monotonic
-from traceback import format_exc
 from typing import Any, TypeVar
+
+from parquetry.tasks.engine.pooled_process import PooledProcess, Task
 
 Result = TypeVar("Result")
 _DEATHS_IN_A_ROW = 10
@@ -31,59 +24,6 @@ _AHEAD_BYTES = 4096
 """maximum bytes of a task that a process has in advance: the buffer of a connection takes them, so that nobody waits"""
 _MANY = 8
 """waiting tasks for each process above which processes have one in advance, so that none is left without at the end"""
-_EXIT_SECONDS = 5.0
-"""seconds in which a process whose connection ended has to exit, or its exit code is unknown"""
-_exits = threading.Lock()
-"""held while a process is started or waited for: `multiprocessing` reads the exit codes of all processes with each
-start, and of two threads that read one at once, only one gets it"""
-
-
-class ProcessDied(Exception):
-    """The process of a task died.
-
-    Args:
-        exitcode: exit code of the process, or minus the number of the signal that ended it.
-    """
-
-    def __init__(self, exitcode: int | None) -> None:
-        super().__init__(_end_of(exitcode))
-        self.exitcode = exitcode
-
-
-def _end_of(exitcode: int | None) -> str:
-    """Return how a process ended, as `died (exit code 3)`."""
-    try:
-        name = signal.Signals(-(exitcode or 0)).name
-    except ValueError:
-        return f"died (exit code {exitcode})"
-    return f"was killed by {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")
-
-
-@dataclass(slots=True, eq=False)
-class _Task:
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    seconds: float
-    future: Future[Any] = field(default_factory=Future)
-    attempts: int = 0
-    """processes that died while it was sent to them"""
-    is_large: bool = False
-    """True if it is known to be too large to be sent in advance"""
-
-    def begin(self) -> bool:
-        """Return False if it was cancelled."""
-        return self.future.running() or self.future.set_running_or_notify_cancel()
-
-    def end(self, message: Any) -> None:
-        """Take what its process answered."""
-        try:
-            is_right, result = ForkingPickler.loads(message)
-        except Exception as error:  # noqa: BLE001 - any, of the classes of libraries
-            is_right, result = False, error
-        if is_right:
-            self.future.set_result(result)
-        else:
-            self.future.set_exception(result)
 
 
 class ProcessPool:
@@ -102,17 +42,17 @@ class ProcessPool:
     ) -> None:
         self._maximum = processes
         self._tasks_each = tasks_each
-        self._start: Callable[[], _Process] = partial(_Process, context, start, arguments)
-        self._processes: list[_Process] = []
+        self._start: Callable[[], PooledProcess] = partial(PooledProcess, context, start, arguments)
+        self._processes: list[PooledProcess] = []
         self._deaths_in_a_row = 0
         self._thread = threading.Thread(target=self._manage, name="process-pool", daemon=True)
         self._state = threading.Lock()
         """held for what follows, which other threads use"""
-        self._waiting: deque[_Task] = deque()
+        self._waiting: deque[Task] = deque()
         self._end: BaseException | None = None
         """why no task is taken any more"""
         self._has_free = True
-        """True if a process waits for a task"""
+        """True if a process may be without a task: one that arrives is told to the thread"""
         self._woken, self._waker = context.Pipe(duplex=False)
         self._is_woken = False
 
@@ -128,10 +68,10 @@ class ProcessPool:
             A future that raises what the function raises, `TimeoutError`, `ProcessDied`, or `BrokenProcessPool` if
             processes cannot be started.
         """
-        task = _Task(function, arguments, seconds)
+        task = Task(function, arguments, seconds)
         with self._state:
             if self._end is not None:
-                raise self._end
+                raise BrokenProcessPool("the pool is closed") from self._end
             self._waiting.append(task)
             if not self._thread.ident:
                 self._thread.start()
@@ -144,7 +84,7 @@ class ProcessPool:
         if self._waker.closed:
             return
         with self._state:
-            self._end = self._end or RuntimeError("the pool is closed")
+            self._end = self._end or CancelledError()
             self._wake()
         for process in [*self._processes]:
             # The thread may be sending something to one that is stopped.
@@ -179,7 +119,7 @@ class ProcessPool:
             except (OSError, EOFError) as error:
                 raise BrokenProcessPool("processes cannot be started") from error
 
-    def _fill(self, process: _Process) -> None:
+    def _fill(self, process: PooledProcess) -> None:
         """Hand tasks to a process: the one that it can begin with, and one in advance if many wait."""
         while process.is_ready and process.had < self._tasks_each and len(process.tasks) < 2:
             is_ahead = len(process.tasks) == 1
@@ -200,15 +140,16 @@ class ProcessPool:
             try:
                 process.send(task, message)
             except OSError:
+                death = process.death()
                 task.attempts += 1
-                if task.attempts < _ATTEMPTS:
+                if task.attempts < _ATTEMPTS and not isinstance(death, MemoryError):
                     self._put_back(task)
                 else:
-                    task.future.set_exception(ProcessDied(process.exitcode))
+                    task.future.set_exception(death)
                 self._lose(process)
                 return
 
-    def _next(self, is_ahead: bool) -> _Task | None:
+    def _next(self, is_ahead: bool) -> Task | None:
         """Take the task that waits longest, unless it is to be sent in advance and too large; None if none waits."""
         with self._state:
             while self._waiting and not (is_ahead and self._waiting[0].is_large):
@@ -219,7 +160,7 @@ class ProcessPool:
                 self._has_free = True
         return None
 
-    def _put_back(self, *tasks: _Task) -> None:
+    def _put_back(self, *tasks: Task) -> None:
         with self._state:
             self._waiting.extendleft(reversed(tasks))
 
@@ -240,12 +181,14 @@ class ProcessPool:
                 process.tasks.popleft().future.set_exception(TimeoutError())
                 self._lose(process)
 
-    def _hear(self, process: _Process) -> None:
+    def _hear(self, process: PooledProcess) -> None:
         try:
             message = process.connection.recv_bytes()
-        except (EOFError, OSError):
+        except (EOFError, OSError) as error:
             if process.tasks:
-                process.tasks.popleft().future.set_exception(ProcessDied(process.exitcode))
+                # One that stops in the middle of an answer is not waited for longer than for the answer.
+                is_late = isinstance(error, BlockingIOError)
+                process.tasks.popleft().future.set_exception(TimeoutError() if is_late else process.death())
             self._lose(process)
             return
         if not process.is_ready:
@@ -258,7 +201,7 @@ class ProcessPool:
         self._fill(process)
         task.end(message)
 
-    def _lose(self, process: _Process) -> None:
+    def _lose(self, process: PooledProcess) -> None:
         """End a process, and give what it had in advance to others."""
         process.end()
         self._processes.remove(process)
@@ -282,89 +225,3 @@ class ProcessPool:
         for task in tasks:
             if task.begin():
                 task.future.set_exception(error)
-
-
-class _Process:
-    """A process, and the connection to it; other threads than that of its pool may only kill it."""
-
-    def __init__(self, context: Any, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        self.is_ready = False
-        self.tasks: deque[_Task] = deque()
-        """the task that it works on, and one that it has in advance"""
-        self.had = 0
-        """tasks that it had so far"""
-        self.ends_at = 0.0
-        """time at which its task takes too long"""
-        self.connection, theirs = context.Pipe()
-        with theirs, _exits:
-            self._process = context.Process(target=_work, args=(theirs, start, arguments), daemon=True)
-            self._process.start()
-
-    def send(self, task: _Task, message: Any) -> None:
-        self.connection.send_bytes(message)
-        self.tasks.append(task)
-        self.had += 1
-        if len(self.tasks) == 1:
-            self._begin()
-
-    def done(self) -> _Task:
-        """Return the task that it is done with."""
-        task = self.tasks.popleft()
-        if self.tasks:
-            self._begin()
-        return task
-
-    def _begin(self) -> None:
-        self.ends_at = monotonic() + self.tasks[0].seconds
-
-    @property
-    def exitcode(self) -> int | None:
-        """The exit code of a process whose connection ended."""
-        with _exits:
-            self._process.join(_EXIT_SECONDS)
-            code: int | None = self._process.exitcode
-        return code
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def end(self) -> None:
-        """Kill it, and give back what it takes here."""
-        self._process.kill()
-        with _exits:
-            self._process.join()
-        self.connection.close()
-
-
-def _work(connection: Connection, start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Carry out tasks until the connection ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Daemonic here alone, where it ends with the program: what reads documents may start processes.
-    multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
-    start(*arguments)
-    connection.send_bytes(b"ready")
-    with suppress(EOFError):
-        while True:
-            _answer(connection, *connection.recv())
-
-
-def _answer(connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        message = ForkingPickler.dumps((True, function(*arguments)))
-    except MemoryError:
-        message = ForkingPickler.dumps((False, MemoryError()))
-    except BaseException as error:  # noqa: BLE001 - raised where its result is waited for
-        message = _told(error)
-    connection.send_bytes(message)
-
-
-def _told(error: BaseException) -> Any:
-    """Return the message that tells of an error, with the place where it was raised."""
-    error.add_note(format_exc())
-    try:
-        message = ForkingPickler.dumps((False, error))
-        # Some errors can be sent and not received.
-        ForkingPickler.loads(message)
-    except Exception:  # noqa: BLE001 - any, of the classes of libraries
-        message = ForkingPickler.dumps((False, RuntimeError(format_exc())))
-    return message

@@ -21,7 +21,8 @@ from parquetry.tasks.engine.fork_server import (
     reading_context,
     release_fork_server,
 )
-from parquetry.tasks.engine.process_pool import ProcessDied, ProcessPool
+from parquetry.tasks.engine.pooled_process import ProcessDied
+from parquetry.tasks.engine.process_pool import ProcessPool
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from parquetry.tasks.engine import process_pool
+from parquetry.tasks.engine.pooled_process import PooledProcess
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
@@ -18,7 +18,7 @@ def test_document_whose_process_is_killed_fails_alone_and_is_read_by_the_next_ru
     names = [f"{number}.md" for number in range(40)]
     for name in names:
         workshop.write(name, f"The oak {name} is old.")
-    send, killed = process_pool._Process.send, []
+    send, killed = PooledProcess.send, []
 
     def send_and_kill(process, task, message):
         (document, *_) = task.arguments
@@ -32,7 +32,7 @@ def test_document_whose_process_is_killed_fails_alone_and_is_read_by_the_next_ru
         os.kill(killed[0], signal.SIGKILL)
 
     with monkeypatch.context() as patched:
-        patched.setattr(process_pool._Process, "send", send_and_kill)
+        patched.setattr(PooledProcess, "send", send_and_kill)
         report = workshop.refresh()
     assert len(killed) == 1
     assert (report.error, report.documents.added, report.documents.failed) == (None, 39, 1)
