@@ -60,55 +60,39 @@ def kill(worker):
         psutil.wait_procs([process], timeout=120)
 
 
-def sends_half(megabytes):
-    """Kill this process as the system does for want of memory, in the middle of what it sends."""
-    threading.Thread(target=kill_when_stuck, daemon=True).start()
+def half_an_answer(megabytes, ending):
+    """End or stop this process in the middle of what it answers, which nobody reads so soon."""
+
+    def end():
+        time.sleep(1)
+        os.kill(os.getpid(), ending)
+
+    threading.Thread(target=end, daemon=True).start()
     return bytes(megabytes * 1_000_000)
 
 
-def kill_when_stuck():
-    time.sleep(1)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_process_that_is_killed_while_it_sends_costs_its_document_alone(two_processes, monkeypatch):
-    """A connection that processes share would be blocked for all of them."""
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (signal.SIGKILL, "its extraction process was killed by SIGKILL, as the system does when memory runs out"),
+        (signal.SIGSTOP, "took longer than 5 s (extraction.timeout_seconds)"),
+    ],
+)
+def test_process_that_ends_in_the_middle_of_its_answer_costs_its_document_alone(
+    five_seconds, monkeypatch, ending, told
+):
+    """Others would have to wait if they shared the connection, or if the rest of the answer were waited for."""
     hear = ProcessPool._hear
 
     def hear_late(pool, process):
-        if process.tasks and process.tasks[0].function is sends_half:
+        if process.tasks and process.tasks[0].function is half_an_answer:
             time.sleep(3)
         hear(pool, process)
 
     monkeypatch.setattr(ProcessPool, "_hear", hear_late)
-    told = "its extraction process was killed by SIGKILL, as the system does when memory runs out"
-    with pytest.raises(BrokenDocument, match=told):
-        two_processes.result(two_processes._schedule(sends_half, 50))
-    assert [two_processes.result(two_processes._schedule(abs, -number)) for number in range(5)] == [*range(5)]
-
-
-def stop_in_the_middle(megabytes):
-    threading.Thread(target=stop_when_stuck, daemon=True).start()
-    return bytes(megabytes * 1_000_000)
-
-
-def stop_when_stuck():
-    time.sleep(1)
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def test_process_that_stops_while_it_sends_is_not_waited_for_for_ever(five_seconds, monkeypatch):
-    hear = ProcessPool._hear
-
-    def hear_late(pool, process):
-        if process.tasks and process.tasks[0].function is stop_in_the_middle:
-            time.sleep(3)
-        hear(pool, process)
-
-    monkeypatch.setattr(ProcessPool, "_hear", hear_late)
-    with pytest.raises(BrokenDocument, match=re.escape("took longer than 5 s (extraction.timeout_seconds)")):
-        five_seconds.result(five_seconds._schedule(stop_in_the_middle, 50))
-    assert five_seconds.result(five_seconds._schedule(abs, -3)) == 3
+    with pytest.raises(BrokenDocument, match=re.escape(told)):
+        five_seconds.result(five_seconds._schedule(half_an_answer, 50, ending))
+    assert [five_seconds.result(five_seconds._schedule(abs, -number)) for number in range(5)] == [*range(5)]
 
 
 def test_process_that_stops_while_it_is_sent_to_is_replaced(pool, monkeypatch):
