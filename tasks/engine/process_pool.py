@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from parquetry.tasks.engine.pooled_process import PooledProcess, Task
@@ -18,6 +18,8 @@ from parquetry.tasks.engine.pooled_process import PooledProcess, Task
 Result = TypeVar("Result")
 _DEATHS_IN_A_ROW = 10
 """processes that die before they can work, one after the other, before the pool breaks"""
+_RETRY_SECONDS = 0.05
+"""seconds between two attempts to start a process"""
 _ATTEMPTS = 3
 """processes that may die before they have the whole of a task, which may be what kills them"""
 _AHEAD_BYTES = 4096
@@ -112,12 +114,19 @@ class ProcessPool:
     def _hand_over(self) -> None:
         for process in [*self._processes]:
             self._fill(process)
-        starting = sum(not process.is_ready for process in self._processes)
-        for _ in range(min(len(self._waiting) - starting, self._maximum - len(self._processes))):
+        while self._lacks_processes():
             try:
                 self._processes.append(self._start())
-            except (OSError, EOFError) as error:
+            except (EOFError, ConnectionError) as error:
+                # The server from which it would be forked is just being killed, and is started again once it is dead.
+                self._count_early_death(error)
+                sleep(_RETRY_SECONDS)
+            except OSError as error:
                 raise BrokenProcessPool("processes cannot be started") from error
+
+    def _lacks_processes(self) -> bool:
+        starting = sum(not process.is_ready for process in self._processes)
+        return len(self._waiting) > starting and len(self._processes) < self._maximum
 
     def _fill(self, process: PooledProcess) -> None:
         """Hand tasks to a process: the one that it can begin with, and one in advance if many wait."""
@@ -208,10 +217,13 @@ class ProcessPool:
         self._put_back(*process.tasks)
         process.tasks.clear()
         if not process.is_ready:
-            self._deaths_in_a_row += 1
-            if self._deaths_in_a_row >= _DEATHS_IN_A_ROW:
-                raise BrokenProcessPool("processes cannot be started")
+            self._count_early_death()
         process.is_ready = False
+
+    def _count_early_death(self, error: Exception | None = None) -> None:
+        self._deaths_in_a_row += 1
+        if self._deaths_in_a_row >= _DEATHS_IN_A_ROW:
+            raise BrokenProcessPool("processes cannot be started") from error
 
     def _abandon(self, error: BaseException) -> None:
         """End all processes, and fail all tasks."""

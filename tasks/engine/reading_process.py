@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _MANY_BYTES = 1_000_000
 """bytes of documents after which a worker gives memory back, which takes a hundredth of a second"""
+_MANY_SEARCHES = 4
+"""searches of new objects for garbage after which a worker searches all: some 200,000 objects"""
 
 _extraction: ExtractionSettings
 _chunking: ChunkingSettings
@@ -45,7 +47,7 @@ _tokenizer: str | None
 
 def start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
     """Prepare this process: only what reading needs, within limits, for as long as the program lives."""
-    global _extraction, _chunking, _tokenizer
+    global _extraction, _chunking, _tokenizer, _searches_before
     clear_environment()
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
@@ -53,6 +55,7 @@ def start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer:
     freed_memory.keep_little()
     gc.freeze()
     collect_seldom()
+    _searches_before = _searches()
     ocr.take_turns(turns)
     _extraction = extraction
     _chunking, _tokenizer = chunking, tokenizer
@@ -72,6 +75,7 @@ def _chunker(chunk_size: ChunkSize | None) -> Chunker:
 
 def prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
     """Extract and chunk a document."""
+    _free_what_others_left()
     started = perf_counter()
     try:
         extraction = registry.extract(document, _extraction)
@@ -79,6 +83,25 @@ def prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
         return Prepared(extraction, chunks, perf_counter() - started)
     finally:
         _give_back_at_times(len(document.content))
+
+
+_searches_before = 0
+"""searches of new objects for garbage up to the last one of all objects"""
+
+
+def _free_what_others_left() -> None:
+    """Free objects of earlier documents that refer to one another: they count towards the memory of the next one."""
+    global _searches_before
+    if _searches() - _searches_before >= _MANY_SEARCHES:
+        _searches_before = _searches()
+        gc.collect()
+        freed_memory.give_back()
+
+
+def _searches() -> int:
+    """Return how often Python searched new objects for garbage: once for each 50,000 that were not freed at once."""
+    searches: int = gc.get_stats()[0]["collections"]
+    return searches
 
 
 _read_bytes = 0

@@ -65,6 +65,34 @@ def test_no_process_that_reads_documents_was_started_with_a_secret(tmp_path):
     assert all("LANG=C.UTF-8" in each and "planted" not in each for each in environments)
 
 
+DYING = """
+import os, signal, threading, time
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.workers import WorkerPool
+
+if __name__ == "__main__":
+    pool = WorkerPool(ExtractionSettings(workers=2), ChunkingSettings(), None)
+    server = pool.result(pool._schedule(os.getppid))
+    # It takes the request for the second process, and dies before it answers.
+    os.kill(server, signal.SIGSTOP)
+    busy = pool._schedule(time.sleep, 3)
+    threading.Timer(1, os.kill, (server, signal.SIGKILL)).start()
+    print(pool.result(pool._schedule(abs, -3)), pool.result(busy))
+    pool.close()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no fork server")
+def test_server_that_is_killed_while_it_starts_a_process_costs_nothing(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(DYING)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(file)], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert (run.returncode, run.stderr, run.stdout) == (0, "", "3 None\n")
+
+
 START = """
 import multiprocessing, sys
 from parquetry.tasks.engine.fork_server import start_fork_server

@@ -116,6 +116,7 @@ def test_memory_that_a_large_document_took_is_given_back(pool):
 def test_memory_is_given_back_after_each_megabyte_of_documents(monkeypatch):
     given, read = [], []
     monkeypatch.setattr(reading_process, "_read_bytes", 0)
+    monkeypatch.setattr(reading_process, "_searches_before", reading_process._searches())
     monkeypatch.setattr(reading_process, "_extraction", ExtractionSettings(), raising=False)
     monkeypatch.setattr(reading_process, "_chunking", ChunkingSettings(), raising=False)
     monkeypatch.setattr(reading_process, "_tokenizer", None, raising=False)
@@ -125,3 +126,17 @@ def test_memory_is_given_back_after_each_megabyte_of_documents(monkeypatch):
         reading_process.prepare(document, None)
     reading_process._chunker.cache_clear()
     assert given == [3, 6]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
+def test_garbage_of_earlier_documents_is_not_memory_of_the_next(pool):
+    """The tree of some small documents takes hundreds of megabytes, and its nodes refer to one another."""
+    for _ in range(4):
+        pool.result(pool._schedule(leave_garbage, 400))
+        assert pool.result(pool.prepare(TEXT)).chunks
+
+
+def leave_garbage(megabytes):
+    tree = []
+    for _ in range(250_000):
+        tree.append([tree, bytes(megabytes * 4)])
