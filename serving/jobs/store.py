@@ -191,8 +191,8 @@ class JobStore:
 
         Jobs of these kinds are carried out in the order in which they came, as far as that makes a difference: none of
         those taken came after a restore or a clearing among them that still waits. Jobs of other kinds are not waited
-        for. While several owners wait, each has its part of a run, so
-        that one with many jobs holds up the others no longer than its part takes.
+        for. While several owners wait, each has its part of a run, so that one with many jobs holds up the others no
+        longer than its part takes.
 
         Args:
             kinds: kinds of jobs to take.
@@ -232,6 +232,11 @@ class JobStore:
     def cancel_is_asked(self, id: str) -> bool:
         """Return True if a running job is to be cancelled."""
         return any(asked for (asked,) in self._database.rows("SELECT cancel_asked FROM jobs WHERE id = ?", (id,)))
+
+    def change(self, id: str, payload: Mapping[str, Any]) -> bool:
+        """Change what a job is to do; return False if it has ended."""
+        statement = "UPDATE jobs SET payload = ? WHERE id = ? AND state IN ('queued', 'running')"
+        return self._database.write(statement, (json_of(payload), id)) > 0
 
     def finish(self, id: str, result: Mapping[str, Any]) -> None:
         """Record the result of a job that is done."""

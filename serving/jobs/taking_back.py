@@ -32,7 +32,7 @@ def take_back(context: JobContext, jobs: Sequence[Job]) -> RunReport | None:
     """
     ours = [job for job in jobs if can_be_withdrawn(job)]
     for job in ours:
-        withdraw(context.uploads, SetAside(context.state), job)
+        withdraw(context.store, context.uploads, SetAside(context.state), job)
     places = {(each["namespace"], each["path"]) for job in ours for each in job.payload["uploads"]}
     with context.writes.engine() as engine:
         return refresh_uploads(context, _outdated(context, places), engine)

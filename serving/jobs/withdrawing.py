@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquetry.serving.jobs.model import Job
@@ -62,12 +63,13 @@ def can_be_withdrawn(job: Job) -> bool:
     return job.kind == "ingest" and any("etag" in each for each in job.payload["uploads"])
 
 
-def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str, str]]:
+def withdraw(store: JobStore, uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str, str]]:
     """Take back what a job handed in, unless it was handed in again since.
 
     A new upload is deleted; one that replaced another gives way to it. What came after it does not bring it back.
 
     Args:
+        store: all jobs.
         uploads: all uploads.
         aside: the uploads that were replaced.
         job: a job that hands in.
@@ -87,6 +89,8 @@ def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str,
         if kept is None or kept.etag != each["etag"]:
             aside.pass_over(*place, each["etag"], _change(*place, each["etag"]))
             continue
+        if _is_left_to_another(store, job, each):
+            continue
         before = list(aside.find(change_of(kept))) if each["replaces"] else []
         for upload, content in before:
             uploads.put_back(upload, content)
@@ -97,3 +101,16 @@ def withdraw(uploads: UploadStore, aside: SetAside, job: Job) -> list[tuple[str,
         aside.drop(change_of(kept))
         changed.append(place)
     return changed
+
+
+def _is_left_to_another(store: JobStore, job: Job, named: Mapping[str, Any]) -> bool:
+    """Return True if a later job handed in the same, which changed nothing; cancelling that one takes it back."""
+    for other in reversed(store.list(kind="ingest", after=job.number, limit=MOST_QUEUED)):
+        uploads = other.payload["uploads"]
+        same = {key: value for key, value in named.items() if key in ("namespace", "path")}
+        if other.state == "cancelled" or same not in uploads:
+            continue
+        passed_on = {**other.payload, "uploads": [named if each == same else each for each in uploads]}
+        if other.is_final or store.change(other.id, passed_on):
+            return True
+    return False

@@ -13,7 +13,7 @@ def cancel(resources: Resources, job: Job) -> Job:
     """Cancel a job: at once if it waits; else it stops, or what it handed in is taken back when it is done."""
     ended = resources.jobs.cancel(job.id, at_once=not _is_published(resources, job))
     if ended.state == "cancelled" and ended.kind == "ingest":
-        withdraw(resources.uploads, SetAside(resources.state), ended)
+        withdraw(resources.jobs, resources.uploads, SetAside(resources.state), ended)
     return ended
 
 

@@ -23,7 +23,8 @@ def text_of(jobs, name):
 
 def test_new_upload_that_is_cancelled_while_it_waits_is_gone(jobs):
     job = hand_in(jobs, "oak.md", "Oak.")
-    assert withdraw(jobs.uploads, SetAside(jobs.state), jobs.store.cancel(job.id)) == [("default", "oak.md")]
+    cancelled = jobs.store.cancel(job.id)
+    assert withdraw(jobs.store, jobs.uploads, SetAside(jobs.state), cancelled) == [("default", "oak.md")]
     jobs.work()
     assert jobs.uploads.get("default", "oak.md") is None
     assert jobs.done(job).state == "cancelled"
@@ -34,7 +35,7 @@ def test_upload_that_replaced_another_gives_way_to_it(jobs):
     jobs.work()
     before = jobs.uploads.get("default", "oak.md")
     job = hand_in(jobs, "oak.md", "Oak is soft.")
-    withdraw(jobs.uploads, SetAside(jobs.state), jobs.store.cancel(job.id))
+    withdraw(jobs.store, jobs.uploads, SetAside(jobs.state), jobs.store.cancel(job.id))
     assert text_of(jobs, "oak.md") == "Oak is hard."
     assert jobs.uploads.get("default", "oak.md").etag == before.etag
 
@@ -43,8 +44,41 @@ def test_upload_that_was_handed_in_again_since_is_not_withdrawn(jobs):
     job = hand_in(jobs, "oak.md", "Oak is hard.")
     jobs.store.cancel(job.id)
     hand_in(jobs, "oak.md", "Oak is soft.")
-    assert withdraw(jobs.uploads, SetAside(jobs.state), jobs.done(job)) == []
+    assert withdraw(jobs.store, jobs.uploads, SetAside(jobs.state), jobs.done(job)) == []
     assert text_of(jobs, "oak.md") == "Oak is soft."
+
+
+def test_upload_that_another_job_handed_in_without_a_change_stays_for_that_one(jobs):
+    """Whoever handed in the same was told that it was indexed, or that it had vanished."""
+    hand_in(jobs, "oak.md", "Oak is soft.")
+    jobs.work()
+    first, _, third = (hand_in(jobs, "oak.md", "Oak is hard.") for _ in range(3))
+    jobs.cancel(first)
+    jobs.cancel(third)
+    jobs.work()
+    assert (jobs.kept("oak.md"), jobs.found("hard")) == ("Oak is hard.", ["oak.md"])
+
+
+@pytest.mark.parametrize("before", [None, "Oak is soft."])
+def test_upload_that_every_job_took_back_that_handed_it_in_is_gone(jobs, before):
+    if before is not None:
+        hand_in(jobs, "oak.md", before)
+        jobs.work()
+    for job in [hand_in(jobs, "oak.md", "Oak is hard.") for _ in range(3)]:
+        jobs.cancel(job)
+    jobs.work()
+    assert (jobs.kept("oak.md"), jobs.paths()) == (before, [] if before is None else ["oak.md"])
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_upload_that_another_job_published_is_not_taken_back(jobs, both):
+    first, second = (hand_in(jobs, "oak.md", "Oak is hard.") for _ in range(2))
+    claimed = jobs.store.claim()
+    for job in claimed if both else claimed[:1]:
+        jobs.store.cancel(job.id)
+    carry_out(jobs.context, claimed)
+    assert (jobs.done(first).state, jobs.done(second).state) == ("cancelled", "completed")
+    assert (jobs.kept("oak.md"), jobs.found("hard")) == ("Oak is hard.", ["oak.md"])
 
 
 def test_upload_that_is_cancelled_while_it_is_read_is_not_published_and_others_are(jobs):
