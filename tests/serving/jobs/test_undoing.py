@@ -49,7 +49,7 @@ def test_upload_that_was_handed_in_again_since_is_not_withdrawn(jobs):
 
 
 def test_upload_that_another_job_handed_in_without_a_change_stays_for_that_one(jobs):
-    """Whoever handed in the same was told that it was indexed, or that it had vanished."""
+    """Its answer was that the document had vanished, or that it was indexed."""
     hand_in(jobs, "oak.md", "Oak is soft.")
     jobs.work()
     first, _, third = (hand_in(jobs, "oak.md", "Oak is hard.") for _ in range(3))
