@@ -149,7 +149,7 @@ class ProcessPool:
             try:
                 process.send(task, message)
             except OSError:
-                death = process.death()
+                death = self._end or process.death()
                 task.attempts += 1
                 if task.attempts < _ATTEMPTS and not isinstance(death, MemoryError):
                     self._put_back(task)
@@ -197,7 +197,8 @@ class ProcessPool:
             if process.tasks:
                 # One that stops in the middle of an answer is not waited for longer than for the answer.
                 is_late = isinstance(error, BlockingIOError)
-                process.tasks.popleft().future.set_exception(TimeoutError() if is_late else process.death())
+                why = TimeoutError() if is_late else self._end or process.death()
+                process.tasks.popleft().future.set_exception(why)
             self._lose(process)
             return
         if not process.is_ready:
@@ -228,7 +229,7 @@ class ProcessPool:
     def _abandon(self, error: BaseException) -> None:
         """End all processes, and fail all tasks."""
         with self._state:
-            self._end = self._end or error
+            self._end = error = self._end or error
             tasks = [*self._waiting]
             self._waiting.clear()
         for process in self._processes:

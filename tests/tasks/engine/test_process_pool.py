@@ -297,11 +297,15 @@ def raise_for(_):
     raise KeyError("oak")
 
 
-def test_closed_pool_leaves_no_process_and_no_task(pool):
+@pytest.mark.parametrize("is_woken", [True, False])
+def test_closed_pool_leaves_no_process_and_no_task(pool, monkeypatch, is_woken):
+    """Its thread may learn of the end from its processes, which are killed."""
     worker = pool.result(pool._schedule(os.getpid))
     begun, waiting = (pool._schedule(time.sleep, 3600) for _ in range(2))
     while not begun.running():
         time.sleep(0.01)
+    if not is_woken:
+        monkeypatch.setattr(pool._pool, "_wake", lambda: None)
     pool.close()
     assert not psutil.pid_exists(worker)
     for future in (begun, waiting):
