@@ -11,7 +11,7 @@ from parquetry.errors import RunSuspended
 from parquetry.planning.report import RunReport
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE
-from tests.flows.pipelines.batch_workshop import MOST, TEXTS, check_all_is_there
+from tests.flows.pipelines.batch_workshop import MOST, TEXTS, age, check_all_is_there
 from tests.servers.batch_server import BatchServer
 from tests.workshop import Workshop
 
@@ -59,3 +59,36 @@ def check_lane(workshop: Workshop, server: BatchServer, run: Callable[[], RunRep
     threads.folder = workshop.folder
     threads.refresh()
     assert content_of(workshop.settings.corpus.root) == content_of(threads.settings.corpus.root)
+
+
+def check_killed_lane(
+    workshop: Workshop, server: BatchServer, run: Callable[[], RunReport], kill: Callable[[], None], at: tuple[str, str]
+) -> None:
+    """Check that a worker that is killed buys nothing twice.
+
+    Args:
+        workshop: six documents.
+        server: the batch API, which carries out the request.
+        run: refreshes the corpus with one worker.
+        kill: kills the worker.
+        at: method and a part of the path of the request in which it is killed.
+    """
+    killed = []
+
+    def kill_once(method: str, path: str) -> None:
+        if not killed and method == at[0] and at[1] in path:
+            killed.append(path)
+            kill()
+
+    workshop.sections["batch_api"] |= {"wait_minutes": 0.2, "poll_seconds": 0.05}
+    server.after, server.ends_at_once = kill_once, True
+    reports = [run()]
+    assert killed
+    while reports[-1].error is not None:
+        assert len(reports) < 4, reports[-1]
+        age(workshop)
+        reports.append(run())
+    check_all_is_there(workshop, server)
+    assert (sent(server), server.ordinary) == (Counter(TEXTS), [])
+    tokens = sum(cost.tokens for report in reports for cost in report.costs)
+    assert tokens == sum(len(text.split()) for text in TEXTS), "the cost is counted once"

@@ -19,7 +19,7 @@ from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
 from parquetry.tasks.engine.ray import ray_workers
-from tests.flows.orchestration.batch_lane import check_lane
+from tests.flows.orchestration.batch_lane import check_killed_lane, check_lane
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import (
     NOTE_USD,
@@ -138,3 +138,15 @@ def test_workers_send_texts_to_a_batch_api_and_take_results(tmp_path, prefect_ap
         workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2}
         request = RefreshRequest(workshop.settings)
         check_lane(workshop, server, lambda: run_request(request, Observer(), alone=True), tmp_path / "threads")
+
+
+def test_worker_that_is_killed_while_it_sends_to_a_batch_api_buys_nothing_twice(tmp_path, prefect_api):
+    with BatchServer() as server:
+        workshop = batch_workshop(tmp_path, server)
+        workshop.sections["run"] = {"task_runner": "ray"}
+        workshop.sections["refresh"] = {"batch_documents": 6, "workers": 1}
+
+        def run():
+            return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
+
+        check_killed_lane(workshop, server, run, Machine().kill_worker, ("POST", "/v1/batches"))
