@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -46,7 +47,7 @@ def _in_duckdb(file: Path) -> bytes:
 
 
 def _in_sqlite(file: Path) -> bytes:
-    with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         values = [connection.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in names]
     return json.dumps(values, default=str).encode()

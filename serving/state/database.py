@@ -44,18 +44,24 @@ class StateDatabase:
         try:
             path = private_file(state / file)
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            with self.transaction() as connection:
-                for statement in schema.split(";"):
-                    connection.execute(statement)
-                for table, column in columns:
-                    known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
-                    if column.partition(" ")[0] not in known:
-                        connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+            with ExitStack() as unfinished:
+                unfinished.callback(self._connection.close)
+                self._prepare(schema, columns)
+                unfinished.pop_all()
         except (OSError, sqlite3.Error, StorageError) as error:
             cause = error.__cause__ or error
             raise StorageError(f"{holds} in {state} cannot be opened: {cause}") from error
+
+    def _prepare(self, schema: str, columns: Sequence[tuple[str, str]]) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        with self.transaction() as connection:
+            for statement in schema.split(";"):
+                connection.execute(statement)
+            for table, column in columns:
+                known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+                if column.partition(" ")[0] not in known:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:

@@ -1,5 +1,9 @@
 """Files of the state folder that an older version made gain what they lack, and keep what they hold."""
 
+import psutil
+import pytest
+
+from parquetry.errors import StorageError
 from parquetry.serving.state.database import StateDatabase
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS stores (id TEXT PRIMARY KEY) STRICT"
@@ -16,3 +20,10 @@ def test_older_file_gains_a_column_once(tmp_path):
     # A worker of the older version goes on.
     assert old.rows("SELECT id FROM stores") == [("vs_1",)]
     old.close()
+
+
+def test_file_that_cannot_be_used_is_not_left_open(tmp_path):
+    (tmp_path / "stores.db").write_bytes(b"This is no database." * 100)
+    with pytest.raises(StorageError, match=r"stores in .* cannot be opened: file is not a database"):
+        StateDatabase(tmp_path, "stores.db", SCHEMA, "stores")
+    assert [file.path for file in psutil.Process().open_files() if file.path.startswith(str(tmp_path))] == []
