@@ -233,7 +233,7 @@ class JobStore:
         """Return True if a running job is to be cancelled."""
         return any(asked for (asked,) in self._database.rows("SELECT cancel_asked FROM jobs WHERE id = ?", (id,)))
 
-    def change(self, id: str, payload: Mapping[str, Any]) -> bool:
+    def replace_payload(self, id: str, payload: Mapping[str, Any]) -> bool:
         """Change what a job is to do; return False if it has ended."""
         statement = "UPDATE jobs SET payload = ? WHERE id = ? AND state IN ('queued', 'running')"
         return self._database.write(statement, (json_of(payload), id)) > 0

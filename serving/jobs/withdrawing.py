@@ -105,12 +105,12 @@ def withdraw(store: JobStore, uploads: UploadStore, aside: SetAside, job: Job) -
 
 def _is_left_to_another(store: JobStore, job: Job, named: Mapping[str, Any]) -> bool:
     """Return True if a later job handed in the same, which changed nothing; cancelling that one takes it back."""
+    same = {"namespace": named["namespace"], "path": named["path"]}
     for other in reversed(store.list(kind="ingest", after=job.number, limit=MOST_QUEUED)):
         uploads = other.payload["uploads"]
-        same = {key: value for key, value in named.items() if key in ("namespace", "path")}
         if other.state == "cancelled" or same not in uploads:
             continue
         passed_on = {**other.payload, "uploads": [named if each == same else each for each in uploads]}
-        if other.is_final or store.change(other.id, passed_on):
+        if other.is_final or store.replace_payload(other.id, passed_on):
             return True
     return False

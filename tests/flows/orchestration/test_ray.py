@@ -141,6 +141,7 @@ def test_workers_send_texts_to_a_batch_api_and_take_results(tmp_path, prefect_ap
 
 
 def test_worker_that_is_killed_while_it_sends_to_a_batch_api_buys_nothing_twice(tmp_path, prefect_api):
+    machine = Machine()
     with BatchServer() as server:
         workshop = batch_workshop(tmp_path, server)
         workshop.sections["run"] = {"task_runner": "ray"}
@@ -149,4 +150,6 @@ def test_worker_that_is_killed_while_it_sends_to_a_batch_api_buys_nothing_twice(
         def run():
             return run_request(RefreshRequest(workshop.settings), Observer(), alone=True)
 
-        check_killed_lane(workshop, server, run, Machine().kill_worker, ("POST", "/v1/batches"))
+        check_killed_lane(workshop, server, run, machine.kill_worker, ("POST", "/v1/batches"))
+    assert machine.killed
+    assert not psutil.pid_exists(machine.killed)
