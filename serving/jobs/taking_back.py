@@ -41,7 +41,9 @@ def take_back(context: JobContext, jobs: Sequence[Job]) -> RunReport | None:
 def end_of(report: RunReport | None) -> JobOutcome:
     """Return the end of a job that was taken back, with the report of that."""
     if report is None or report.error is None:
-        return JobOutcome({}, cancelled="it was taken back after it had been read, unless a later job handed in the same")
+        return JobOutcome(
+            {}, cancelled="it was taken back after it had been read, unless a later job handed in the same"
+        )
     failure = failure_of(report.error)
     told = f"it was cancelled, but its text is still published: {failure.detail}. Reindex the document, or remove it"
     return JobOutcome({}, Failed(failure.reason, told))
