@@ -53,6 +53,37 @@ def test_process_that_dies_after_its_document_costs_nothing(pool):
     assert pool.result(pool.prepare(TEXT)).chunks
 
 
+def test_process_whose_server_was_killed_ends_with_its_time(five_seconds):
+    worker = five_seconds.result(five_seconds._schedule(os.getpid))
+    # It holds the lock of its interpreter, so that nothing else in the process can end it.
+    stuck = five_seconds._schedule(re.match, "(a+)+$", "a" * 99 + "b")
+    (server,) = [each for each in psutil.Process().children() if "forkserver" in " ".join(each.cmdline())]
+    server.kill()
+    # Not waited for, which is what `multiprocessing` does.
+    assert is_over(server.pid)
+    # `multiprocessing` looks which processes ended, as with each start.
+    assert not multiprocessing.active_children()
+    assert not is_over(worker, seconds=0)
+    with pytest.raises(BrokenDocument, match="took longer"):
+        five_seconds.result(stuck)
+    assert is_over(worker)
+
+
+def is_over(worker, seconds=60):
+    """Return True if a process has ended in time, which may be the child of another."""
+    ends_at = time.monotonic() + seconds
+    while runs(worker) and time.monotonic() < ends_at:
+        time.sleep(0.01)
+    return not runs(worker)
+
+
+def runs(worker):
+    try:
+        return psutil.Process(worker).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def kill(worker):
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(worker)
