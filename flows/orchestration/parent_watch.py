@@ -53,5 +53,8 @@ if __name__ == "__main__":
     collect_seldom()
     threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
     guard_output()
+    from parquetry.flows.orchestration.new_database import create_database
+
+    create_database()
     sys.argv[0] = "prefect"
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)
