@@ -1,13 +1,11 @@
 """The database of a Prefect server in a new home, made by Prefect's own migrations in one thread.
 
-`python -m parquetry.flows.orchestration.new_database` makes it in `PREFECT_HOME`. Prefect's server would hand each of
-some 30,000 small steps to another thread, and wait for it.
+Prefect's server hands each of some 30,000 small steps to another thread, and waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,11 +16,9 @@ from prefect.server.database.configurations import AioSqliteConfiguration
 from prefect.server.database.dependencies import provide_database_interface, temporary_database_config
 from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
 
-from parquetry.garbage import collect_seldom
-
 
 def create_database() -> None:
-    """Create the database of Prefect's server as its settings have it, if that is a SQLite file and not there."""
+    """Create the database of the Prefect server that this process is to run, if it is a SQLite file and not there."""
     url = sa.make_url(PREFECT_API_DATABASE_CONNECTION_URL.value())
     if url.get_backend_name() != "sqlite" or not url.database or ":memory:" in url.database:
         return
@@ -73,10 +69,3 @@ class _OneThread(AioSqliteConfiguration):
         # Prefect begins transactions itself.
         connection.isolation_level = None
         self.setup_sqlite(connection, record)
-
-
-if __name__ == "__main__":
-    collect_seldom()
-    create_database()
-    # Python would take a second to take its modules apart.
-    os._exit(0)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import os
 import runpy
 import signal
-import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 from parquetry.garbage import collect_seldom
 from parquetry.masked_output import guard_output
@@ -50,22 +48,13 @@ def _watch_input() -> None:
     os._exit(1)
 
 
-def _prepare_home() -> None:
-    """Have another process make the database of a new home, and import Prefect's server meanwhile."""
-    if (Path(os.environ["PREFECT_HOME"]) / "prefect.db").exists():
-        return
-    making = subprocess.Popen([sys.executable, "-m", "parquetry.flows.orchestration.new_database"])
-    import prefect.server.api.server  # noqa: F401 - takes as long
-
-    # The server goes on where this one stops.
-    making.wait()
-
-
 if __name__ == "__main__":
     # All of Prefect is imported.
     collect_seldom()
     threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
     guard_output()
-    _prepare_home()
+    from parquetry.flows.orchestration.new_database import create_database
+
+    create_database()
     sys.argv[0] = "prefect"
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)
