@@ -117,7 +117,7 @@ class Server:
                         return
             except (URLError, OSError):
                 pass
-            time.sleep(0.1)
+            time.sleep(0.02)
         raise ServerFailed(
             f"the Prefect server did not answer in {START_SECONDS} s; its log is {self.log}{self._way_out}"
         )
