@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import retrieval
+from benchmarks import retrieval, retrieval_peer
 from benchmarks.retrieval_sweep import Collection, Keywords, without_stop_words
 from parquetry.ranking.evaluation import Dataset, read_dataset
 from parquetry.serving.cli.eval_command import index_dataset
@@ -110,3 +110,17 @@ def test_the_benchmark_writes_modes_and_sweep_with_conditions(folder: Path, tmp_
     sides = {row["setting"]: row["ndcg"]["harbour"] for row in result["sweep"] if row["table"] == "sides"}
     assert sides == {mode: pytest.approx(measured[mode]["ndcg"]) for mode in ("vector", "text", "hybrid")}
     assert {row["table"] for row in result["sweep"]} >= {"convex", "rrf", "keywords, hybrid", "vectors, vector"}
+
+
+def test_what_both_sides_find_comes_before_what_one_finds_first():
+    assert list(retrieval_peer._fused({7: 1, 8: 2}, {8: 1})) == [8, 7]
+
+
+def test_the_usual_combination_is_measured_with_conditions(folder: Path, tmp_path: Path):
+    result = retrieval_peer.main([str(folder), "--results", str(tmp_path)])
+    assert json.loads((tmp_path / "retrieval-peer.json").read_text("utf-8")) == result
+    assert result["conditions"]["packages"]["onnxruntime"]
+    measured = result["ndcg"]["harbour"]
+    # Every question has a word that its answer alone has.
+    assert measured["text"] == 1.0
+    assert 0.5 < measured["hybrid"] <= 1.0
