@@ -25,9 +25,11 @@ def create_database() -> None:
     if Path(url.database).exists():
         return
     engine = _Engine(url)
-    with temporary_database_config(_OneThread(engine)):
-        asyncio.run(provide_database_interface().create_db())
-    engine.engine.dispose()
+    try:
+        with temporary_database_config(_OneThread(engine)):
+            asyncio.run(provide_database_interface().create_db())
+    finally:
+        engine.engine.dispose()
 
 
 class _Engine:

@@ -6,6 +6,7 @@ use `end_with_starter`.
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import signal
@@ -48,13 +49,21 @@ def _watch_input() -> None:
     os._exit(1)
 
 
+def _make_database() -> None:
+    try:
+        from parquetry.flows.orchestration.new_database import create_database
+
+        create_database()
+    except Exception:
+        # The server makes what is missing, or says why it cannot.
+        logging.getLogger(__name__).warning("Prefect's server has to make its database itself", exc_info=True)
+
+
 if __name__ == "__main__":
     # All of Prefect is imported.
     collect_seldom()
     threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
     guard_output()
-    from parquetry.flows.orchestration.new_database import create_database
-
-    create_database()
+    _make_database()
     sys.argv[0] = "prefect"
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)

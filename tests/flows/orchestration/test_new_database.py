@@ -16,8 +16,13 @@ def made(home, *command):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     ours, held_open = os.pipe()
     try:
-        subprocess.run(
-            [sys.executable, "-m", *command], env={**environment, **home}, stdin=ours, capture_output=True, check=True
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            env={**environment, **home},
+            stdin=ours,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     finally:
         os.close(ours)
@@ -26,7 +31,7 @@ def made(home, *command):
 
 def by_parquetry(home):
     # `version` itself makes no database.
-    made(home, "parquetry.flows.orchestration.parent_watch", "version")
+    return made(home, "parquetry.flows.orchestration.parent_watch", "version")
 
 
 def schema(path):
@@ -49,6 +54,15 @@ def test_database_that_is_there_is_left_to_prefect(tmp_path):
     (tmp_path / "prefect.db").write_bytes(b"")
     by_parquetry({"PREFECT_HOME": str(tmp_path)})
     assert (tmp_path / "prefect.db").read_bytes() == b""
+
+
+@pytest.mark.slow
+def test_database_that_cannot_be_made_is_left_to_prefect(tmp_path):
+    url = f"sqlite+aiosqlite:///{tmp_path / 'missing' / 'prefect.db'}"
+    done = by_parquetry({"PREFECT_HOME": str(tmp_path), "PREFECT_SERVER_DATABASE_CONNECTION_URL": url})
+    assert "Prefect's server has to make its database itself" in done.stderr
+    assert "unable to open database file" in done.stderr
+    assert "Version:" in done.stdout
 
 
 @pytest.mark.slow
