@@ -51,13 +51,31 @@ def test_figures_of_the_page_are_those_measured():
     assert refreshed(PAGE, MEASURED) == PAGE
 
 
+def result(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+
+
 def test_figures_of_the_larger_embedder_are_those_measured():
     """The figures appear in the text for vector and hybrid, in the order of the collections."""
-    file = ROOT / "benchmarks" / "results" / "retrieval-minilm.json"
-    measured = json.loads(file.read_text("utf-8"))["modes"]["onnx:all-MiniLM-L6-v2"]
+    measured = result("retrieval-minilm")["modes"]["onnx:all-MiniLM-L6-v2"]
     (line,) = re.findall(r"with all-MiniLM-L6-v2 .*? on tau2\.", PROSE)
     told = [float(figure) for figure in re.findall(r"0\.\d+", line)]
     assert told == [round(measured[name][mode]["ndcg"], 3) for name in measured for mode in ("vector", "hybrid")]
+
+
+def test_figures_of_another_weight_are_those_measured():
+    rows = {(row["table"], row["setting"]): row["ndcg"] for row in result("retrieval-minilm")["sweep"]}
+    cranfield, vaswani, tau2 = (f"{ndcg:.3f}" for ndcg in rows["convex", "weight 0.4, depth 100"].values())
+    assert (
+        f"`vector_weight = 0.4` finds more for the short questions of the abstracts ({cranfield} and {vaswani})"
+        in PROSE
+    )
+    assert f"and less for the long descriptions ({tau2})" in PROSE
+
+
+def test_figures_of_the_usual_combination_are_those_measured():
+    cranfield, vaswani, tau2 = (f"{sides['hybrid']:.3f}" for sides in result("retrieval-peer")["ndcg"].values())
+    assert f"fused by reciprocal ranks, has {cranfield}, {vaswani} and {tau2} on the same collections" in PROSE
 
 
 def test_other_measurements_would_change_the_page():
