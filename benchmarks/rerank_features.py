@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.rerank_corpus import Asked, Corpus, Floats, Places
+from benchmarks.retrieval_sweep import best
 from parquetry.ranking.fusion import VECTOR_WEIGHT, convex
 
 DEPTH = 100
@@ -47,19 +47,14 @@ def candidates(corpus: Corpus, asked: Asked, cosines: Floats | None = None, bm25
         cosines: other scores of all chunks on the vector side.
         bm25: other scores of all chunks on the keyword side.
     """
-    near = _best(asked.cosines if cosines is None else cosines, -math.inf)
-    worded = _best(asked.bm25 if bm25 is None else bm25, 0.0)
+    near = best(asked.cosines if cosines is None else cosines, depth=DEPTH)
+    worded = best(asked.bm25 if bm25 is None else bm25, above=0.0, depth=DEPTH)
     fused = convex(near, worded, VECTOR_WEIGHT)
     places = np.array([place for place, _ in fused])
     # A fusion with nothing is the list alone, between 0 and 1.
     parts = [dict(convex(near, [], 1.0)), dict(convex([], worded, 0.0))]
     vector, text = (np.array([part.get(place, 0.0) for place, _ in fused]) for part in parts)
     return Candidates(corpus, asked, places, np.array([score for _, score in fused]), vector, text)
-
-
-def _best(scores: Floats, above: float) -> list[tuple[int, float]]:
-    order = np.argsort(-scores, kind="stable")[:DEPTH]
-    return [(int(place), float(scores[place])) for place in order if scores[place] > above]
 
 
 def ranked(found: Candidates, scores: Floats) -> Places:

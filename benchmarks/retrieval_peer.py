@@ -19,9 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.conditions import conditions, write_result
+from benchmarks.retrieval_sweep import Ranked, best
 from parquetry.embed.registry import open_embedder
 from parquetry.language.stems import stop_words
 from parquetry.ranking.evaluation import Dataset, measure, read_dataset
+from parquetry.ranking.fusion import reciprocal_rank
 from parquetry.settings.embedding import EmbeddingSettings
 from parquetry.storage.index.words import stems_of
 
@@ -40,10 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     measured = {}
     for folder in options.datasets:
         dataset = read_dataset(folder)
-        sides = {"vector": _cosines(dataset, options.embedder), "text": _bm25(dataset)}
-        lists = {name: [_ranks(scores) for scores in side] for name, side in sides.items()}
-        lists["hybrid"] = [_fused(*pair) for pair in zip(lists["vector"], lists["text"], strict=True)]
-        measured[dataset.name] = {mode: _ndcg(dataset, ranks) for mode, ranks in lists.items()}
+        lists = {
+            "vector": [best(cosines, depth=DEPTH) for cosines in _cosines(dataset, options.embedder)],
+            "text": [best(scores, above=0.0, depth=DEPTH) for scores in _bm25(dataset)],
+        }
+        lists["hybrid"] = [
+            reciprocal_rank(*sides, weight=0.5, k=RRF_K) for sides in zip(lists["vector"], lists["text"], strict=True)
+        ]
+        measured[dataset.name] = {mode: _ndcg(dataset, ranked) for mode, ranked in lists.items()}
         print(dataset.name, measured[dataset.name], flush=True)
     result = {"conditions": conditions(PACKAGES), "k1": K1, "b": B, "rrf_k": RRF_K, "depth": DEPTH, "ndcg": measured}
     print(f"written to {write_result(options.name, result, options.results)}")
@@ -84,24 +90,11 @@ def _stems(text: str) -> list[str]:
     return stems_of(kept, LANGUAGE) if kept else []
 
 
-def _ranks(scores: Scores) -> dict[int, int]:
-    """Return the rank of each of the best documents."""
-    order = np.argsort(-scores, kind="stable")[:DEPTH]
-    return {int(place): rank for rank, place in enumerate(order[scores[order] > 0], 1)}
-
-
-def _fused(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
-    scores = {
-        place: sum(1 / (RRF_K + side[place]) for side in (left, right) if place in side) for place in {**left, **right}
-    }
-    return {place: rank for rank, place in enumerate(sorted(scores, key=lambda each: -scores[each]), 1)}
-
-
-def _ndcg(dataset: Dataset, lists: Sequence[dict[int, int]]) -> float:
+def _ndcg(dataset: Dataset, lists: Sequence[Ranked]) -> float:
     """Return the mean nDCG@10."""
     named = {
-        query: [dataset.documents[place].id for place in ranks]
-        for query, ranks in zip(dataset.queries, lists, strict=True)
+        query: [dataset.documents[place].id for place, _ in ranked]
+        for query, ranked in zip(dataset.queries, lists, strict=True)
     }
     return round(measure(named, dataset.judgements).ndcg, 4)
 

@@ -112,7 +112,7 @@ class Collection:
         """
         chunks = self.vectors if vectors is None else vectors
         asked = self.query_vectors if queries is None else queries
-        return [_best(similar) for similar in asked @ chunks.T]
+        return [best(similar) for similar in asked @ chunks.T]
 
     def by_keywords(self, keywords: Keywords) -> list[Ranked]:
         """Return one list per query, by BM25 and the identities of documents."""
@@ -122,7 +122,7 @@ class Collection:
             scores, identities = np.zeros(self.chunks), np.zeros(self.chunks)
             for term, times in self._terms(words, keywords).items():
                 _add_bm25(scores, identities, postings, term, times, keywords)
-            found.append(_best(np.where(scores > 0, scores + keywords.identity * identities, 0.0), above=0.0))
+            found.append(best(np.where(scores > 0, scores + keywords.identity * identities, 0.0), above=0.0))
         return found
 
     def measure(self, lists: Sequence[Sequence[tuple[int, float]]]) -> Measures:
@@ -194,10 +194,10 @@ def _add_bm25(
     scores[chunks] += asked * rarity * frequency * (keywords.k1 + 1) / (frequency + keywords.k1 * length)
 
 
-def _best(scores: Floats, above: float = -math.inf) -> Ranked:
-    """Return the best chunks with scores above a bound; ties are broken by position."""
-    order = np.argsort(-scores, kind="stable")[:DEEPEST]
-    return [(int(chunk), float(scores[chunk])) for chunk in order if scores[chunk] > above]
+def best(scores: Floats, above: float = -math.inf, depth: int = DEEPEST) -> Ranked:
+    """Return the places of the best `depth` scores above a bound, with their scores; ties are broken by position."""
+    order = np.argsort(-scores, kind="stable")[:depth]
+    return [(int(place), float(scores[place])) for place in order if scores[place] > above]
 
 
 def without_common_part(vectors: Vectors, common: Vectors) -> Vectors:

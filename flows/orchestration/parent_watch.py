@@ -54,8 +54,8 @@ def _make_database() -> None:
         from parquetry.flows.orchestration.new_database import create_database
 
         create_database()
-    except Exception:
-        # The server makes what is missing, or says why it cannot.
+    except (ImportError, AttributeError, TypeError):
+        # Another release of Prefect: its server makes the database, more slowly.
         logging.getLogger(__name__).warning("Prefect's server has to make its database itself", exc_info=True)
 
 

@@ -112,10 +112,6 @@ def test_the_benchmark_writes_modes_and_sweep_with_conditions(folder: Path, tmp_
     assert {row["table"] for row in result["sweep"]} >= {"convex", "rrf", "keywords, hybrid", "vectors, vector"}
 
 
-def test_what_both_sides_find_comes_before_what_one_finds_first():
-    assert list(retrieval_peer._fused({7: 1, 8: 2}, {8: 1})) == [8, 7]
-
-
 def test_the_usual_combination_is_measured_with_conditions(folder: Path, tmp_path: Path):
     result = retrieval_peer.main([str(folder), "--results", str(tmp_path)])
     assert json.loads((tmp_path / "retrieval-peer.json").read_text("utf-8")) == result

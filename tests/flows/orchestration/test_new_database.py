@@ -57,12 +57,21 @@ def test_database_that_is_there_is_left_to_prefect(tmp_path):
 
 
 @pytest.mark.slow
-def test_database_that_cannot_be_made_is_left_to_prefect(tmp_path):
-    url = f"sqlite+aiosqlite:///{tmp_path / 'missing' / 'prefect.db'}"
-    done = by_parquetry({"PREFECT_HOME": str(tmp_path), "PREFECT_SERVER_DATABASE_CONNECTION_URL": url})
+def test_database_of_another_release_of_prefect_is_left_to_it(tmp_path):
+    released = "import prefect.server.database.dependencies as released; del released.temporary_database_config\n"
+    (tmp_path / "sitecustomize.py").write_text(released, "utf-8")
+    done = by_parquetry({"PREFECT_HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)})
     assert "Prefect's server has to make its database itself" in done.stderr
-    assert "unable to open database file" in done.stderr
     assert "Version:" in done.stdout
+    assert not (tmp_path / "prefect.db").exists()
+
+
+@pytest.mark.slow
+def test_reason_why_the_database_cannot_be_made_is_told(tmp_path):
+    url = f"sqlite+aiosqlite:///{tmp_path / 'missing' / 'prefect.db'}"
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        by_parquetry({"PREFECT_HOME": str(tmp_path), "PREFECT_SERVER_DATABASE_CONNECTION_URL": url})
+    assert "unable to open database file" in failed.value.stderr
 
 
 @pytest.mark.slow
