@@ -22,7 +22,7 @@ from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.cli.eval_command import MODES
 from parquetry.serving.search.service import Reader, SearchRequest
-from parquetry.settings.sections import Settings, parse_settings
+from parquetry.settings.sections import Settings, override, parse_settings
 from parquetry.storage.search.searcher import Hit, Mode
 from parquetry.tasks.engine.base import DirectEngine
 
@@ -36,22 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="parquetry-filings-") as scratch:
         folder = options.corpus or Path(scratch)
         source, questions = _questions(options, folder)
-        settings = settings_of(folder, source)
+        settings = override(settings_of(folder, source), {"corpus": {"embedder": options.embedder}})
         run_refresh(Request(settings), DirectEngine(), Observer())
         with Reader(settings) as reader:
             found = {mode: [_found(reader, each, mode) for each in questions] for mode in MODES}
+        by_weight = {f"{weight:g}": _by_weight(settings, questions, weight) for weight in options.weight or ()}
     half = len(questions) // 2
     parts = {"all": slice(None)} if options.folder else {"chosen on": slice(half), "measured": slice(half, None)}
     measured = {part: {mode: _summary(found[mode][place]) for mode in MODES} for part, place in parts.items()}
     for part, modes in measured.items():
         for mode, figures in modes.items():
             print(f"{part:<10} {mode:<7} {figures}")
+    for weight, figures in by_weight.items():
+        print(f"weight {weight:<11} {figures}")
     result = {
         "conditions": conditions(PACKAGES),
         "questions": len(questions),
         "results": SHOWN,
         "depth": DEEP,
         "measured": measured,
+        "by weight": by_weight,
     }
     print(f"written to {write_result(options.name, result, options.results)}")
     return result
@@ -96,6 +100,11 @@ def questions_found(settings: Settings, questions: Sequence[Question]) -> dict[s
         return {mode: _summary([_found(reader, each, mode) for each in questions]) for mode in MODES}
 
 
+def _by_weight(settings: Settings, questions: Sequence[Question], weight: float) -> dict[str, float]:
+    """Return the figures of hybrid search with a weight of the vectors, over all questions."""
+    return questions_found(override(settings, {"search": {"vector_weight": weight}}), questions)["hybrid"]
+
+
 def _found(reader: Reader, question: Question, mode: Mode) -> Mapping[str, float]:
     """Return the reciprocal rank of the first answer and of its document, 0 if not among them."""
     hits = reader.search(SearchRequest(question.text, mode=mode, k=DEEP)).hits
@@ -128,6 +137,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.filings")
     parser.add_argument("folder", type=Path, nargs="?", help="filings as PDF with questions.jsonl; made ones without")
     parser.add_argument("--long-tables", action="store_true", help="make reports with tables longer than a chunk")
+    parser.add_argument("--embedder", default="wordllama", help="as in corpus.embedder")
+    parser.add_argument(
+        "--weight", type=float, action="append", help="also measure this search.vector_weight; may repeat"
+    )
     parser.add_argument("--corpus", type=Path, help="existing folder that keeps the corpus for the next measurement")
     parser.add_argument("--name", default="filings", help="of the file of results")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")

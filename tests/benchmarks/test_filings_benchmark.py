@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import filings
 from benchmarks.filings_made import COMPANIES, YEARS, write_reports
 
 
@@ -33,3 +34,12 @@ def test_half_of_the_long_tables_are_plain_lines_whatever_the_names_say(tmp_path
     found = Counter((file.suffix, file.name[0].isdigit()) for file in tmp_path.iterdir())
     assert found == {(".md", True): 15, (".md", False): 15, (".txt", True): 15, (".txt", False): 15}
     assert not any("|" in file.read_text("utf-8") for file in tmp_path.glob("*.txt"))
+
+
+@pytest.mark.slow
+def test_weights_of_the_vectors_are_measured_over_all_questions(tmp_path: Path) -> None:
+    result = filings.main(["--weight", "0", "--weight", "1", "--results", str(tmp_path)])
+    halves = result["measured"].values()
+    for weight, mode in (("0", "text"), ("1", "vector")):
+        whole = sum(half[mode]["answer found"] for half in halves) / 2
+        assert result["by weight"][weight]["answer found"] == pytest.approx(whole, abs=1e-4)
