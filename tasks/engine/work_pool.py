@@ -44,7 +44,7 @@ def pool_batch(number: int, order: str, root: str, deployment: str, check_cancel
     with masked_errors(), get_client(sync_client=True) as client:
         name = orders.place(order)
         try:
-            run = _start(client, deployment, f"batch-{number}", {"order": name, "corpus": root})
+            run = _start(client, deployment, f"batch-{number}", name, root)
             ended = _end_of(client, run.id, check_cancelled)
             answer = orders.answer_to(name)
         finally:
@@ -58,10 +58,13 @@ def pool_batch(number: int, order: str, root: str, deployment: str, check_cancel
     return answer.report
 
 
-def _start(client: SyncPrefectClient, deployment: str, name: str, parameters: dict[str, str]) -> FlowRun:
+def _start(client: SyncPrefectClient, deployment: str, name: str, order: str, root: str) -> FlowRun:
+    """Start the flow run of an order: one, however often Prefect's client asks for it until it hears of it."""
     try:
         found = client.read_deployment_by_name(deployment)
-        return client.create_flow_run_from_deployment(found.id, parameters=parameters, name=name)
+        return client.create_flow_run_from_deployment(
+            found.id, parameters={"order": order, "corpus": root}, name=name, idempotency_key=order
+        )
     except ObjectNotFound as error:
         raise SettingsError(
             f"run.deployment {deployment!r} is not on the Prefect server; `prefect deploy --all --prefect-file "

@@ -20,11 +20,12 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.refresh import run_request
 from parquetry.settings.sections import Settings, parse_settings
 from parquetry.tasks.engine import work_pool
-from parquetry.tasks.engine.base import DirectEngine
+from parquetry.tasks.engine.base import Cancelled, DirectEngine
 from tests.flows.orchestration.corpora import content_of
 from tests.flows.orchestration.embedding_service import PATIENCE, Service
 from tests.servers.batch_server import BatchServer
 from tests.servers.embedding_server import EmbeddingServer, counting
+from tests.servers.fault_proxy import FaultProxy
 
 POOL = "machines"
 WORKERS = 3
@@ -128,7 +129,7 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
         assert not report.documents.failed
         runs = [run for run in deployment.read_flow_runs() if run.name.startswith("batch-")]
         states = Counter(run.state.name for run in runs)
-        assert states["Completed"] == WORKERS + 1
+        assert states["Completed"] == WORKERS + 1, [(run.name, run.state.name, run.parameters) for run in runs]
         assert states["Crashed"] >= 1
         assert all(len(json.dumps(run.parameters)) < 200 for run in runs), "documents crossed the wire"
         keys = [each["Key"] for each in s3_server.client().list_objects_v2(Bucket=bucket)["Contents"]]
@@ -138,6 +139,39 @@ def test_workers_share_only_the_corpus_and_one_of_them_is_killed(deployment, wor
         assert "counts as spent in the budget of this run" in str(report.warnings)
         run_refresh(RefreshRequest(settings(str(tmp_path / "threads"))), DirectEngine(), Observer())
         assert content_of(root) == content_of(str(tmp_path / "threads"))
+
+
+class LosesFirstAnswer:
+    """Schedule of a proxy: the server processes the first request that writes, and the client never hears of it."""
+
+    lost = False
+
+    def next(self, *, writing: bool, conditional: bool) -> str | None:
+        if not writing or self.lost:
+            return None
+        self.lost = True
+        return "drop"
+
+
+def test_order_whose_flow_run_was_asked_for_twice_has_one(deployment, tmp_path):
+    """Prefect's client asks again when an answer does not arrive, as on a busy machine."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    def cancelled() -> None:
+        raise Cancelled("by the test")
+
+    known = {run.id for run in deployment.read_flow_runs()}
+    schedule = LosesFirstAnswer()
+    with (
+        FaultProxy(PREFECT_API_URL.value()) as proxy,
+        proxy.failing(schedule),
+        temporary_settings({PREFECT_API_URL: f"{proxy.endpoint}/api"}),
+        pytest.raises(Cancelled),
+    ):
+        work_pool.pool_batch.fn(0, "{}", str(tmp_path / "kb"), "batches/parquetry", cancelled)
+    assert schedule.lost
+    (run,) = [run for run in deployment.read_flow_runs() if run.id not in known]
+    assert (run.name, run.state.name) == ("batch-0", "Cancelled")
 
 
 @pytest.mark.timeout(900)
