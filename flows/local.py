@@ -166,11 +166,12 @@ def _api() -> Iterator[bool]:
     with own_server() as server:
         with _keeping_interrupts():
             # The server takes seconds to start; meanwhile Prefect's import takes two.
-            from prefect.settings import PREFECT_API_URL, temporary_settings
+            from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
             import parquetry.flows.refresh
             import parquetry.flows.sessions  # noqa: F401
 
         server.wait()
-        with temporary_settings({PREFECT_API_URL: server.api_url}):
+        # This server keeps no heartbeats, and Prefect's thread for them ends up to a second after the flow run.
+        with temporary_settings({PREFECT_API_URL: server.api_url, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
             yield True

@@ -1,17 +1,19 @@
 """The database of a Prefect server in a new home, made by Prefect's own migrations in one thread.
 
-Prefect's server hands each of some 30,000 small steps to another thread, and waits for it.
+Prefect's server hands each of some 30,000 small steps to another thread, and waits for it. Each change of a table reads
+the definitions of all tables that it refers to, and of those that they refer to.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from alembic.operations import Operations
 from prefect.server.database.configurations import AioSqliteConfiguration
 from prefect.server.database.dependencies import provide_database_interface, temporary_database_config
 from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
@@ -26,10 +28,27 @@ def create_database() -> None:
         return
     engine = _Engine(url)
     try:
-        with temporary_database_config(_OneThread(engine)):
+        with temporary_database_config(_OneThread(engine)), _tables_read_alone():
             asyncio.run(provide_database_interface().create_db())
     finally:
         engine.engine.dispose()
+
+
+@contextmanager
+def _tables_read_alone() -> Iterator[None]:
+    """Let a migration that changes a table read only its definition: names suffice of tables that it refers to."""
+    batch: Callable[..., Any] = Operations.batch_alter_table
+
+    def batch_alone(
+        self: Operations, *given: Any, reflect_kwargs: Mapping[str, Any] | None = None, **options: Any
+    ) -> Any:
+        return batch(self, *given, reflect_kwargs={"resolve_fks": False, **(reflect_kwargs or {})}, **options)
+
+    Operations.batch_alter_table = batch_alone  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        Operations.batch_alter_table = batch  # type: ignore[method-assign]
 
 
 class _Engine:

@@ -88,6 +88,23 @@ def all_gone(processes: list[psutil.Process]) -> bool:
     return not alive
 
 
+def test_only_a_server_that_lasts_hears_heartbeats(environment, prefect_api):
+    """A run's own server drops them, and a run that sends some waits for their thread at its end: up to a second."""
+    script = """
+from parquetry.flows.local import _prefect
+with _prefect(verbose=False) as alone:
+    from prefect.settings import get_current_settings
+    print(alone, get_current_settings().flows.heartbeat_frequency)
+"""
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", script], env={**environment, **api}, capture_output=True, text=True, check=True
+        ).stdout
+        for api in ({}, {"PREFECT_API_URL": prefect_api})
+    ]
+    assert told == ["True None\n", "False 30\n"]
+
+
 def test_two_refreshes_without_a_server_at_once_both_end_well_and_silently(library, environment):
     runs = [start(library, environment) for _ in range(2)]
     servers = [server_of(run) for run in runs]

@@ -35,11 +35,13 @@ def by_parquetry(home):
 
 
 def schema(path):
-    """The definition of each table and index, in which the order of constraints is Prefect's chance."""
+    """The definition of each table and index, in which the order of constraints is Prefect's chance, and its rows."""
     with closing(sqlite3.connect(path)) as database:
         held = database.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
         versions = database.execute("SELECT * FROM alembic_version").fetchall()
-    return {name: sorted(re.findall(r"[^,\s]+", sql)) for name, sql in held}, versions
+        tables = [name for name, sql in held if sql.startswith("CREATE TABLE")]
+        rows = {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone() for name in tables}
+    return {name: sorted(re.findall(r"[^,\s]+", sql)) for name, sql in held}, versions, rows
 
 
 @pytest.mark.slow
