@@ -9,6 +9,7 @@ import unicodedata
 from parquetry.extract import media_types as kinds
 from parquetry.extract.encoding import KOREAN_ESCAPE, is_ebcdic
 from parquetry.extract.media_types import is_source_code
+from parquetry.extract.terminal import without_codes
 
 _HEAD_BYTES = 16 * 1024
 _SAMPLE_BYTES = 4 * 1024
@@ -55,7 +56,8 @@ def text_head(content: bytes) -> str | None:
         return head.decode("ascii", "ignore")
     middle = len(content) // 2
     for sample in (head, content[middle : middle + _SAMPLE_BYTES]):
-        controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+        shown = without_codes(sample)
+        controls = len(shown) - len(shown.translate(None, _CONTROL_BYTES))
         if controls > len(sample) * _CONTROL_SHARE + 1:
             return None
     try:

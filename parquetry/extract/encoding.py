@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from parquetry.errors import BrokenDocument
 from parquetry.extract.sign_places import is_only_signs, misplaced
+from parquetry.extract.terminal import without_codes
 from parquetry.plural import counted
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ def _readable(sample: bytes, encoding: str) -> str | None:
 
 def _refuse_binary(content: bytes) -> None:
     sample = _sample(content)
-    control = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
+    shown = without_codes(sample)
+    control = len(shown) - len(shown.translate(None, _CONTROL_BYTES))
     if control > max(2, len(sample) * _MAX_CONTROL_SHARE):
         raise BrokenDocument("damaged", f"not text: {control} of {len(sample)} bytes are control characters")
 

@@ -11,12 +11,11 @@ from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TextBuilder, fenced
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.markdown import add_markdown
+from parquetry.extract.terminal import as_shown
 from parquetry.model import Extraction, RawDocument, Scalar
 
 if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
-
-_TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class NotebookExtractor(ListedExtractor):
@@ -85,7 +84,7 @@ def _output(output: dict[str, Any]) -> str:
     # Format 3 has the texts beside the type, not below `data`.
     data = _object(output.get("data"))
     text = data.get("text/plain", data.get("text/markdown", output.get("text")))
-    return _TERMINAL_COLOURS.sub("", _joined(text))
+    return as_shown(_joined(text))
 
 
 def _add_fenced(builder: TextBuilder, text: str, language: str) -> None:

@@ -12,6 +12,7 @@ from parquetry.extract import allowance
 from parquetry.extract.base import ListedExtractor
 from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from parquetry.extract.encoding import decode, replaced
+from parquetry.extract.terminal import as_shown
 from parquetry.model import Extraction, RawDocument
 from parquetry.plural import counted
 
@@ -257,7 +258,8 @@ def _is_scalar(value: Any) -> bool:
 def _shown(value: Any) -> str:
     if value is True or value is False:
         return "true" if value else "false"
-    return value if isinstance(value, str) else ""
+    # Records of logs have what a program printed.
+    return as_shown(value) if isinstance(value, str) else ""
 
 
 def _add_scalar(builder: TextBuilder, lines: list[str], path: str, value: Any) -> None:

@@ -10,6 +10,7 @@ from parquetry.extract.builder import TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.layout import Line
 from parquetry.extract.pdf.running_heads import without_running_heads
+from parquetry.extract.terminal import as_shown
 from parquetry.model import Extraction, RawDocument
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _LEAST_ON_PAGE = 100
 
 
 class PlainTextExtractor(ListedExtractor):
-    """Reads plain text: notes, logs, READMEs, and text laid out in pages for a printer."""
+    """Reads plain text: notes, READMEs, output of terminals, and text laid out in pages for a printer."""
 
     def extract(
         self,
@@ -33,7 +34,7 @@ class PlainTextExtractor(ListedExtractor):
     ) -> Extraction:
         text, encoding = decode(document.content)
         builder = TextBuilder("text")
-        if builder.text(_without_running_heads(text)) is None:
+        if builder.text(_without_running_heads(as_shown(text))) is None:
             raise SkippedDocument("no-text", "the file holds only white space")
         return builder.build(
             title=None,

@@ -38,6 +38,16 @@ def test_flat_objects_are_a_table() -> None:
     )
 
 
+def test_records_of_a_log_have_no_colours() -> None:
+    lines = [
+        {"log": "\x1b[31mERROR\x1b[0m disk oak full", "stream": "stderr"},
+        {"log": "\x1b[1mdone", "stream": "stdout"},
+    ]
+    table = "| log | stream |\n| --- | --- |\n| ERROR disk oak full | stderr |\n| done | stdout |"
+    assert read("\n".join(map(json.dumps, lines)), "application/jsonl").text == table
+    assert read(json.dumps(lines[0])).text == "log: ERROR disk oak full\nstream: stderr"
+
+
 def test_long_text_is_kept_whole_with_its_paragraphs() -> None:
     body = "First paragraph.\n\nSecond paragraph. " + "More. " * 100
     extraction = read(json.dumps({"id": 1, "body": body}))
