@@ -67,14 +67,19 @@ def current() -> Allowance | None:
 
 @contextmanager
 def reading(size: int, most: int | None = None, most_parts: int | None = None) -> Iterator[None]:
-    """Limit the text of a document while it is read; bytes unpacked from an attachment count for its container.
+    """Limit the text of a document while it is read.
+
+    What a plan promises of a container holds for each document in it, whose unpacked bytes count for the container.
 
     Args:
         size: size of the document in bytes.
         most: upper limit in characters, if lower than the limit from the document's size.
         most_parts: upper limit on parts, if a plan sets one.
     """
-    outer, allowance = _current.get(), Allowance(size, most, most_parts)
+    outer = _current.get()
+    if outer is not None:
+        most, most_parts = _lower(most, outer.most), _lower(most_parts, outer.most_parts)
+    allowance = Allowance(size, most, most_parts)
     token = _current.set(allowance)
     try:
         yield
@@ -82,6 +87,10 @@ def reading(size: int, most: int | None = None, most_parts: int | None = None) -
         _current.reset(token)
         if outer is not None:
             outer.unpacked += allowance.unpacked
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
 
 
 def count_unpacked(size: int) -> None:

@@ -40,9 +40,9 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"FLV\x01", "video/x-flv"),
     (0, b"\x00\x00\x01\xba", "video/mpeg"),
     (0, b"\x00\x00\x01\xb3", "video/mpeg"),
-    (0, b"\x1f\x8b", "application/gzip"),
-    (0, b"\xfd7zXZ\x00", "application/x-xz"),
-    (0, b"(\xb5/\xfd", "application/zstd"),
+    (0, b"\x1f\x8b", kinds.GZIP),
+    (0, b"\xfd7zXZ\x00", kinds.XZ),
+    (0, b"(\xb5/\xfd", kinds.ZSTD),
     (0, b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
     (0, b"Rar!\x1a\x07", "application/vnd.rar"),
     (257, b"ustar", "application/x-tar"),
@@ -163,7 +163,7 @@ def _by_structure(content: bytes) -> str | None:
     if content.startswith(b"BM") and content[6:10] == bytes(4) and content[15:18] == bytes(3):
         return "image/bmp"
     if content.startswith(b"BZh") and content[4:10] == b"1AY&SY":
-        return "application/x-bzip2"
+        return kinds.BZIP2
     if content.startswith(b"MZ") and b"\x00" in content[:64]:
         return "application/vnd.microsoft.portable-executable"
     if len(content) > 3 and content[0] == 0xFF and content[1] in {0xFB, 0xFA, 0xF3, 0xF2} and b"\x00" in content[:512]:

@@ -44,6 +44,10 @@ MSG = "application/vnd.ms-outlook"
 MBOX = "application/mbox"
 RTF = "application/rtf"
 ZIP = "application/zip"
+GZIP = "application/gzip"
+BZIP2 = "application/x-bzip2"
+XZ = "application/x-xz"
+ZSTD = "application/zstd"
 OLE = "application/x-ole-storage"
 OCTETS = "application/octet-stream"
 
@@ -132,7 +136,10 @@ BY_EXTENSION = _table(f"""
     video/webm: webm
     video/x-matroska: mkv
     video/x-msvideo: avi
-    application/gzip: gz tgz
+    {GZIP}: gz tgz svgz
+    {BZIP2}: bz2 tbz2
+    {XZ}: xz txz
+    {ZSTD}: zst tzst
     application/x-tar: tar
     application/x-7z-compressed: 7z
     application/vnd.rar: rar
@@ -169,6 +176,9 @@ STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
 
 DESCRIBED_PICTURES = frozenset({PNG, JPEG, WEBP, GIF})
 """pictures that language models take"""
+
+COMPRESSED = frozenset({GZIP, BZIP2, XZ, ZSTD})
+"""formats that pack one file"""
 
 OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
 """formats that are zip archives of parts"""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
 _ARCHIVE = "unpack it, or give it to `parquetry refresh`, which opens archives"
-_COMPRESSED = "unpack it, or if it is an archive, give it to `parquetry refresh`, which opens archives"
 _DRAWN = "export it as .pdf, for example with `soffice --headless --convert-to pdf`"
 _SPOKEN = "add its transcript, for example as subtitles (.srt or .vtt)"
 _WAY_OUT = {
@@ -30,10 +29,6 @@ _WAY_OUT = {
     kinds.PPT: "to read it: pip install 'parquetry[office]'; or save it as .pptx",
     kinds.ZIP: _ARCHIVE,
     "application/x-tar": _ARCHIVE,
-    "application/gzip": _COMPRESSED,
-    "application/x-xz": _COMPRESSED,
-    "application/x-bzip2": _COMPRESSED,
-    "application/zstd": _COMPRESSED,
     "application/x-7z-compressed": (
         "unpack it, or give it to `parquetry refresh`, which opens archives; needed: pip install 'parquetry[sevenzip]'"
     ),
@@ -88,7 +83,8 @@ def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
     try:
         return _extracted(document, media_type, settings)
     except DocumentError as error:
-        error.media_type = media_type
+        # That of the document in a compressed file is known already.
+        error.media_type = error.media_type or media_type
         raise
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from parquetry.errors import BrokenDocument, ParquetryError
 from parquetry.extract.drawing import REFUSED, Order
-from parquetry.extract.media_types import PDF
+from parquetry.extract.media_types import COMPRESSED, PDF, by_filename
 from parquetry.ids import content_hash
 from parquetry.serving.service.resources import Resources
 from parquetry.settings.sections import Settings
@@ -49,6 +49,9 @@ def can_be_drawn(settings: Settings, row: Row) -> bool:
     """Return True if a document is a PDF or picture whose bytes this service may find; nothing is read."""
     media_type = row["media_type"] or ""
     if media_type != PDF and not media_type.startswith("image/"):
+        return False
+    # Only processes with limits unpack anything.
+    if by_filename(row["filename"]) in COMPRESSED:
         return False
     configured = {source.name: source.uri for source in settings.source}
     # A source that is not configured is named by its place.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -68,6 +69,12 @@ def test_no_content_gives_more_than_a_plan_says_of_its_name(content, name):
 def test_hostile_content_gives_no_more_than_a_plan_says_of_its_name(made, name):
     content, _ = (hostile_data.CLASSES | hostile_office.CLASSES)[made](30_000)
     keeps_to_the_plan(content, name)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.py"])
+@pytest.mark.parametrize("text", [b"planted ", b"| a | b |\n", b"<p>x</p>", b'{"a": 1}\n', b"# x\n"])
+def test_compressed_content_gives_no_more_than_a_plan_says_of_its_name(text, name):
+    keeps_to_the_plan(gzip.compress(text * 20_000), name)
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from typing import IO, BinaryIO, Protocol, cast
 
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.sources.archive import members as limits
-from parquetry.sources.archive.decompress import BLOCK, DECOMPRESSION_ERRORS, pieces
 from parquetry.sources.archive.members import (
     MAX_DIRECTORY_BYTES,
     MAX_HELD_BYTES,
@@ -32,6 +31,7 @@ from parquetry.sources.archive.members import (
     unsafe,
 )
 from parquetry.sources.archive.seven_zip import SUFFIX, SevenZip
+from parquetry.unpacking import BLOCK, DECOMPRESSION_ERRORS, pieces
 
 _MAX_HEADER_BYTES = 1024 * 1024
 """Maximum bytes in the extra header of a tar member: long names and attributes."""

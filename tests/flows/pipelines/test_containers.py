@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -35,6 +36,21 @@ def tarred(**members: str) -> bytes:
             info.size = len(text)
             archive.addfile(info, io.BytesIO(text.encode()))
     return target.getvalue()
+
+
+# --- compressed files
+
+
+def test_compressed_file_is_the_document_in_it(workshop):
+    workshop.write("oak.txt.gz", gzip.compress(OAK.encode()))
+    report = workshop.refresh()
+    assert (report.documents.added, report.documents.failed, report.documents.skipped) == (1, 0, 0)
+    (first, *_) = workshop.search("how long is oak dried", mode="text").hits
+    assert (first.row["filename"], first.row["media_type"]) == ("oak.txt.gz", "text/plain")
+    assert workshop.refresh().documents.unchanged == 1
+    workshop.write("oak.txt.gz", gzip.compress(ASH.encode()))
+    assert workshop.refresh().documents.changed == 1
+    assert not workshop.search("oak", mode="text").hits
 
 
 # --- archives

@@ -1,5 +1,6 @@
 """Pages and pictures of documents: drawn by a process with limits, for those who may see them."""
 
+import gzip
 import io
 import re
 import shutil
@@ -34,6 +35,7 @@ def gallery(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("gallery"))
     shutil.copy(PDF, workshop.write("newsletter.pdf", b""))
     workshop.write("boards.pdf", BOARDS)
+    workshop.write("packed.pdf.gz", gzip.compress(BOARDS))
     shutil.copy(NOTICE, workshop.write("notice.png", b""))
     workshop.sections["chunking"] = {"across_pages": True}
     workshop.sections["source"] = {"visibility": "individual", "user_id": "ada"}
@@ -44,7 +46,8 @@ def gallery(tmp_path_factory):
         with app.resources.follower.reader(wait=60) as reader:
             ids = {row["filename"]: row["document_id"] for row in reader.documents()}
         app.path, app.file = f"/documents/{ids['newsletter.pdf']}", workshop.folder / "newsletter.pdf"
-        app.boards, app.notice = (f"/documents/{ids[name]}" for name in ("boards.pdf", "notice.png"))
+        names = ("boards.pdf", "packed.pdf.gz", "notice.png")
+        app.boards, app.packed, app.notice = (f"/documents/{ids[name]}" for name in names)
         app.asking = {
             user: app.client(app.resources.tokens.create(user, user_id=user, rights=["read", "search"])[1])
             for user in ("ada", "ben")
@@ -92,6 +95,13 @@ def test_chunk_that_goes_on_is_outlined_on_each_of_its_pages(gallery):
     # Without a chosen chunk, the page on which the text begins stands beside it, and nothing is outlined.
     shown = gallery.asking["ada"].get(gallery.boards).text
     assert re.findall(r'/pages/([^"]+)"><img', shown) == ["1"]
+
+
+def test_page_of_a_compressed_file_is_not_drawn(gallery):
+    shown = gallery.asking["ada"].get(f"{gallery.packed}?chunk=0").text
+    assert "is planed" in shown
+    assert "/pages/" not in shown
+    assert asked(gallery, "pages/1", path=gallery.packed).status_code == 404
 
 
 def test_picture_stands_beside_the_text_that_was_read_from_it(gallery):

@@ -16,10 +16,10 @@ from parquetry import ids
 from parquetry.errors import DocumentError
 from parquetry.model import Access, Item
 from parquetry.sources.archive import members as limits
-from parquetry.sources.archive.decompress import pieces
 from parquetry.sources.archive.source import ArchivedSource
 from parquetry.sources.base import Hashing
 from parquetry.sources.selection import SelectedSource, Selection
+from parquetry.unpacking import pieces
 from tests.shelf_source import ShelfSource
 from tests.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped, zstd
 

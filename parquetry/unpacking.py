@@ -1,4 +1,4 @@
-"""Compressed tar archives, unpacked piece by piece."""
+"""Compressed files of every format that is read, unpacked piece by piece."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ZSTD_WINDOW = 27
 
 
 def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield the unpacked content of a compressed tar archive.
+    """Yield the unpacked content of a compressed file.
 
     Args:
         stream: positioned at its beginning.
@@ -41,7 +41,7 @@ def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
     try:
         yield from decompress(iter(partial(stream.read, BLOCK), b""), partial(_decompressor, name))
     except EOFError as error:
-        raise BrokenDocument("damaged", "the compressed tar archive ends too early") from error
+        raise BrokenDocument("damaged", "the compressed content ends too early") from error
 
 
 def _decompressor(name: str) -> Decompressor:
