@@ -14,7 +14,7 @@ _CODE = (
 )
 _SEQUENCE = re.compile(_CODE)
 _HIDDEN = re.compile(_CODE.encode() + rb"|[^\x00-\x1f\x7f]\x08++")
-"""what a terminal does not show, as bytes; backspaces follow what is typed over"""
+"""bytes that a terminal does not show; backspaces follow those that are typed over"""
 
 
 def as_shown(text: str) -> str:
