@@ -45,7 +45,7 @@ READERS: dict[str, ReaderFacts] = {
     "rtf.reader:RtfExtractor": ReaderFacts("rtf", 2, (kinds.RTF,)),
     "old_office:OldOfficeExtractor": ReaderFacts("old-office", 1, (kinds.DOC, kinds.PPT)),
     "epub:EpubExtractor": ReaderFacts("epub", 5, (kinds.EPUB,), _UNPACKS),
-    "mail.reader:MailExtractor": ReaderFacts("mail", 8, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
+    "mail.reader:MailExtractor": ReaderFacts("mail", 9, (kinds.EMAIL, kinds.MSG, kinds.MBOX), _OF_ATTACHMENTS),
     "html.reader:WebExtractor": ReaderFacts("web", 7, (kinds.HTML, "application/xhtml+xml"), ("main_content_only",)),
     "markdown:MarkdownExtractor": ReaderFacts("markdown", 4, (kinds.MARKDOWN,)),
     "rst:RstExtractor": ReaderFacts("rst", 3, (kinds.RST,)),
