@@ -9,8 +9,17 @@ from typing import Protocol
 from parquetry.errors import BrokenDocument, SkippedDocument, TransientError
 
 GZIP_MAGIC = b"\x1f\x8b"
+MAX_RATIO = 300
+"""unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
+RATIO_FREE_BYTES = 32 * 1024 * 1024
+"""unpacked bytes below which a high ratio is harmless"""
 _PIECE = 1 << 18
 """maximum bytes of an unpacked piece"""
+
+
+def is_bomb(unpacked: int, packed: int) -> bool:
+    """Return True if this many bytes unpack to more than those of genuine content do."""
+    return unpacked > RATIO_FREE_BYTES and unpacked > max(1, packed) * MAX_RATIO
 
 
 class Decompressor(Protocol):

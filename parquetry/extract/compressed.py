@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+from parquetry.decompress import MAX_RATIO, is_bomb
 from parquetry.errors import BrokenDocument, DocumentError
 from parquetry.extract import media_types as kinds
 from parquetry.extract.allowance import count_unpacked
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
 _ENDINGS = {kinds.GZIP: ".gz", kinds.BZIP2: ".bz2", kinds.XZ: ".xz", kinds.ZSTD: ".zst"}
-_BOTH = {".svgz": ".svg", ".tgz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".tzst": ".tar"}
-"""endings that name what is packed, too"""
 
 _unpacking: ContextVar[bool] = ContextVar("unpacking", default=False)
 
@@ -36,16 +35,9 @@ class CompressedExtractor(ListedExtractor):
         count_unpacked(len(content))
         token = _unpacking.set(True)
         try:
-            return extract(RawDocument(content, name_inside(document.filename)), settings)
+            return extract(RawDocument(content, kinds.name_inside(document.filename)), settings)
         finally:
             _unpacking.reset(token)
-
-
-def name_inside(filename: str) -> str:
-    """Return the name of the document in a compressed file: `rules.md` in `rules.md.gz`."""
-    stem, dot, ending = filename.rpartition(".")
-    ending = f"{dot}{ending}".lower()
-    return stem + _BOTH.get(ending, "") if stem and ending in {*_ENDINGS.values(), *_BOTH} else filename
 
 
 def _unpacked(content: bytes, ending: str, most: int) -> bytes:
@@ -56,6 +48,8 @@ def _unpacked(content: bytes, ending: str, most: int) -> bytes:
             size += len(piece)
             if size > most:
                 raise BrokenDocument("too-large", f"unpacks to more than {most} bytes (max_unpacked_bytes)")
+            if is_bomb(size, len(content)):
+                raise BrokenDocument("too-large", f"unpacks to more than {MAX_RATIO} times its size")
             unpacked.append(piece)
     except DocumentError:
         raise

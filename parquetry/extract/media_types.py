@@ -194,6 +194,18 @@ def is_source_code(media_type: str) -> bool:
     return media_type.startswith("text/x-") and media_type not in {RST, LATEX, ORG}
 
 
+_DROPPED = frozenset({".gz", ".bz2", ".xz", ".zst"})
+_BOTH = {".svgz": ".svg", ".tgz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".tzst": ".tar"}
+"""endings of compressed files that name what is packed, too"""
+
+
+def name_inside(filename: str) -> str:
+    """Return the name of the document in a compressed file: `rules.md` in `rules.md.gz`."""
+    stem, dot, ending = filename.rpartition(".")
+    ending = f"{dot}{ending}".lower()
+    return stem + _BOTH.get(ending, "") if stem and (ending in _DROPPED or ending in _BOTH) else filename
+
+
 UTF8_PER_CHARACTER = 4
 """maximum bytes of a character in UTF-8"""
 UTF8_PER_BYTE = 3

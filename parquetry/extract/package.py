@@ -8,15 +8,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from parquetry.decompress import MAX_RATIO, is_bomb
 from parquetry.errors import BrokenDocument
 from parquetry.extract.allowance import count_unpacked
 
 MAX_MEMBERS = 20_000
 """files; more than any office document or book has, and listing more would take seconds"""
-MAX_RATIO = 300
-"""unpacked bytes per packed byte. Spreadsheets of repeated values reach 100; a bomb of zeros reaches 1,032."""
-RATIO_FREE_BYTES = 32 * 1024 * 1024
-"""unpacked bytes below which a high ratio is harmless"""
 
 _BLOCK = 1 << 18
 _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -129,8 +126,7 @@ class Package:
     def _refuse_too_much(self, name: str, unpacked: int, declared: int) -> None:
         if self._total > self._limit:
             raise BrokenDocument("too-large", f"unpacks to more than {self._limit} bytes (max_unpacked_bytes)")
-        packed = max(1, min(declared, self._packed_bytes))
-        if unpacked > RATIO_FREE_BYTES and unpacked > packed * MAX_RATIO:
+        if is_bomb(unpacked, min(declared, self._packed_bytes)):
             raise BrokenDocument("too-large", f"the part {name} unpacks to more than {MAX_RATIO} times its packed size")
 
 

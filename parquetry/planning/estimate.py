@@ -11,7 +11,14 @@ from typing import Any
 from parquetry.chunking.fingerprint import CHARACTERS_PER_TOKEN
 from parquetry.embed.base import Worst
 from parquetry.embed.prices import Price
-from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_filename, keeps_its_size
+from parquetry.extract.media_types import (
+    COMPRESSED,
+    UTF8_PER_BYTE,
+    UTF8_PER_CHARACTER,
+    by_filename,
+    keeps_its_size,
+    name_inside,
+)
 from parquetry.extract.readers import reader_of
 from parquetry.model import DocumentRow
 from parquetry.planning.diff import Change
@@ -324,6 +331,8 @@ def _at_most(
 def _has_no_reader(path: str) -> bool:
     """Return True if documents of this name are certain to be skipped, judged by the name alone."""
     media_type = by_filename(path)
+    if media_type in COMPRESSED:
+        media_type = by_filename(name_inside(path))
     return media_type is not None and reader_of(media_type) is None
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from parquetry.decompress import RATIO_FREE_BYTES
 from parquetry.errors import BrokenDocument, SkippedDocument
-from parquetry.extract.compressed import name_inside
+from parquetry.extract.media_types import name_inside
 from parquetry.extract.registry import extract
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
@@ -71,6 +72,13 @@ def test_document_that_unpacks_to_too_much_is_refused() -> None:
         read(packed, "a.txt.gz", max_unpacked_bytes=4_999_999)
     assert str(caught.value) == "too-large: unpacks to more than 4999999 bytes (max_unpacked_bytes)"
     assert len(read(packed, "a.txt.gz", max_unpacked_bytes=5_000_000).text) == 5_000_000
+
+
+def test_document_that_unpacks_to_many_times_its_size_is_refused() -> None:
+    packed = gzip.compress(bytes(RATIO_FREE_BYTES + 1_000_000))
+    with pytest.raises(BrokenDocument) as caught:
+        read(packed, "a.txt.gz")
+    assert str(caught.value) == "too-large: unpacks to more than 300 times its size"
 
 
 def test_document_packed_twice_is_refused_also_with_a_mail_between() -> None:

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from parquetry.decompress import RATIO_FREE_BYTES
 from parquetry.errors import BrokenDocument
 from parquetry.extract import package as package_module
 from parquetry.extract.package import Package, pack, parse_xml
@@ -73,7 +74,7 @@ def test_declared_size_is_not_believed():
 
 
 def test_bomb_is_refused_by_its_ratio():
-    content = archive({"a": bytes(package_module.RATIO_FREE_BYTES + MIB)})
+    content = archive({"a": bytes(RATIO_FREE_BYTES + MIB)})
     assert reason_of(lambda: Package(content, 1 << 40).check()) == "too-large"
 
 

@@ -79,8 +79,15 @@ def test_template_that_repeats_headings_bounds_nothing():
 
 
 def test_what_nothing_reads_costs_nothing():
-    found = of([change("a.mp3", 8_000_000), change("b.zip", 8_000_000)])
+    names = ["a.mp3", "b.zip", "c.tar.gz", "d.tgz", "e.mp3.xz", "f.tar.zst"]
+    found = of([change(name, 8_000_000) for name in names])
     assert (found.chunks, found.likely.tokens, found.unbounded) == (0, 0, 0)
+
+
+def test_compressed_file_is_expected_to_hold_more_than_its_size_and_has_no_bound():
+    packed, plain = of([change("a.log.gz", 8000)]), of([change("a.log", 32_000)])
+    assert packed.likely.tokens == plain.likely.tokens
+    assert (packed.unbounded, plain.unbounded) == (1, 0)
 
 
 def test_every_namespace_has_its_own_price_and_only_what_is_embedded_is_asked_for_one():

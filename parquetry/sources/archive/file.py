@@ -14,13 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO, BinaryIO, Protocol, cast
 
+from parquetry.decompress import MAX_RATIO, is_bomb
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.sources.archive import members as limits
 from parquetry.sources.archive.members import (
     MAX_DIRECTORY_BYTES,
     MAX_HELD_BYTES,
-    MAX_RATIO,
-    RATIO_FREE_BYTES,
     Member,
     collect,
     link,
@@ -194,7 +193,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> DocumentError | None:
         return link()
     if info.compress_type not in _COMPRESSIONS:
         return BrokenDocument("unsupported-compression", f"the member is packed by method {info.compress_type}")
-    if info.file_size > RATIO_FREE_BYTES and info.file_size > max(1, info.compress_size) * MAX_RATIO:
+    if is_bomb(info.file_size, info.compress_size):
         return BrokenDocument("too-large", f"the member unpacks to more than {MAX_RATIO} times its packed size")
     return None
 
@@ -232,7 +231,7 @@ def _decompressed(stream: BinaryIO, size: int, name: str) -> bytes:
                 raise BrokenDocument(
                     "too-large", f"unpacks to more than {MAX_HELD_BYTES >> 20} MiB; .zip has no such limit"
                 )
-            if len(unpacked) > RATIO_FREE_BYTES and len(unpacked) > size * MAX_RATIO:
+            if is_bomb(len(unpacked), size):
                 raise BrokenDocument("too-large", f"unpacks to more than {MAX_RATIO} times its size")
     return bytes(unpacked)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote
 
+from parquetry.decompress import MAX_RATIO, is_bomb
 from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
 from parquetry.sources.names import printable
 
@@ -16,10 +17,6 @@ MAX_DIRECTORY_BYTES = 32 * 1024 * 1024
 """Maximum bytes in the table of contents of a zip archive, which is read whole."""
 MAX_HELD_BYTES = 256 * 1024 * 1024
 """Maximum bytes held whole in memory: a compressed tar, a nested archive, an archive fetched over the network."""
-MAX_RATIO = 300
-"""Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
-RATIO_FREE_BYTES = 32 * 1024 * 1024
-"""Unpacked bytes below which the ratio is not checked."""
 
 _MAX_NAME = 1024
 """characters"""
@@ -48,7 +45,7 @@ def collect(members: Iterator[Member], packed: int) -> dict[str, Member]:
     total = 0
     for member in members:
         total += 0 if member.refusal else member.size
-        if total > RATIO_FREE_BYTES and total > packed * MAX_RATIO:
+        if is_bomb(total, packed):
             raise BrokenDocument("too-large", f"the archive unpacks to more than {MAX_RATIO} times its size")
         if member.name in collected:
             several = BrokenDocument("duplicate-name", "the archive holds several files of this name")
