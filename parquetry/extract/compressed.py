@@ -17,8 +17,6 @@ from parquetry.unpacking import DECOMPRESSION_ERRORS, pieces
 if TYPE_CHECKING:
     from parquetry.settings.extraction import ExtractionSettings
 
-_ENDINGS = {kinds.GZIP: ".gz", kinds.BZIP2: ".bz2", kinds.XZ: ".xz", kinds.ZSTD: ".zst"}
-
 _unpacking: ContextVar[bool] = ContextVar("unpacking", default=False)
 
 
@@ -31,7 +29,7 @@ class CompressedExtractor(ListedExtractor):
         if _unpacking.get():
             # Its inner one could be packed again, and so on without an end.
             raise BrokenDocument("nested-too-deep", "it is compressed again inside; unpack it once")
-        content = _unpacked(document.content, _ENDINGS[media_type], settings.max_unpacked_bytes)
+        content = _unpacked(document.content, kinds.COMPRESSED[media_type], settings.max_unpacked_bytes)
         count_unpacked(len(content))
         token = _unpacking.set(True)
         try:

@@ -177,8 +177,8 @@ STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
 DESCRIBED_PICTURES = frozenset({PNG, JPEG, WEBP, GIF})
 """pictures that language models take"""
 
-COMPRESSED = frozenset({GZIP, BZIP2, XZ, ZSTD})
-"""formats that pack one file"""
+COMPRESSED = {GZIP: ".gz", BZIP2: ".bz2", XZ: ".xz", ZSTD: ".zst"}
+"""format that packs one file -> its usual ending"""
 
 OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
 """formats that are zip archives of parts"""
@@ -194,16 +194,18 @@ def is_source_code(media_type: str) -> bool:
     return media_type.startswith("text/x-") and media_type not in {RST, LATEX, ORG}
 
 
-_DROPPED = frozenset({".gz", ".bz2", ".xz", ".zst"})
-_BOTH = {".svgz": ".svg", ".tgz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".tzst": ".tar"}
-"""endings of compressed files that name what is packed, too"""
+_ENDINGS_INSIDE = {
+    **dict.fromkeys(COMPRESSED.values(), ""),
+    **{".svgz": ".svg", ".tgz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".tzst": ".tar"},
+}
+"""ending of a compressed file -> what stands for it in the name of the document inside"""
 
 
 def name_inside(filename: str) -> str:
     """Return the name of the document in a compressed file: `rules.md` in `rules.md.gz`."""
     stem, dot, ending = filename.rpartition(".")
     ending = f"{dot}{ending}".lower()
-    return stem + _BOTH.get(ending, "") if stem and (ending in _DROPPED or ending in _BOTH) else filename
+    return stem + _ENDINGS_INSIDE[ending] if stem and ending in _ENDINGS_INSIDE else filename
 
 
 UTF8_PER_CHARACTER = 4

@@ -52,9 +52,7 @@ READERS: dict[str, ReaderFacts] = {
     "latex.reader:LatexExtractor": ReaderFacts("latex", 3, (kinds.LATEX,)),
     "light_markup:LightMarkupExtractor": ReaderFacts("light-markup", 3, (kinds.ORG, kinds.ASCIIDOC)),
     "text:PlainTextExtractor": ReaderFacts("text", 6, (kinds.PLAIN,)),
-    "compressed:CompressedExtractor": ReaderFacts(
-        "compressed", 1, (kinds.GZIP, kinds.BZIP2, kinds.XZ, kinds.ZSTD), _UNPACKS
-    ),
+    "compressed:CompressedExtractor": ReaderFacts("compressed", 1, tuple(kinds.COMPRESSED), _UNPACKS),
     "subtitles:SubtitleExtractor": ReaderFacts("subtitles", 2, (kinds.SRT, kinds.VTT)),
     "delimited:DelimitedExtractor": ReaderFacts("delimited", 4, (kinds.CSV, kinds.TSV)),
     "records:RecordsExtractor": ReaderFacts("records", 4, (kinds.JSON, kinds.JSON_LINES)),

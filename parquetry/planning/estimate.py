@@ -31,7 +31,7 @@ CHUNKS_PER_STEP = 4
 before a block that fills the next one"""
 _CHARACTERS_PER_BYTE = {
     **{".pdf": 0.15, ".docx": 0.1, ".pptx": 0.02, ".xlsx": 0.5, ".png": 0.0, ".jpg": 0.0, ".jpeg": 0.0},
-    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst"), 4.0),
+    **dict.fromkeys(COMPRESSED.values(), 4.0),
 }
 """for formats other than plain text; used until a corpus holds documents of the same extension"""
 

@@ -71,7 +71,9 @@ def test_backspaces_end_at_the_beginning_of_a_line() -> None:
     assert as_shown("ab\n\b\bX\bY") == "ab\nY"
 
 
-def test_broken_sequences_take_linear_time() -> None:
-    for piece in ("\x1b[", "\x1b]", "\x1b[1;", "\x1b(", "a\b", "\b", "\x1b[0", "\x1b] "):
-        assert len(as_shown(piece * 200_000)) <= len(piece) * 200_000
+def test_broken_sequences_are_kept_in_linear_time() -> None:
+    for piece in ("\x1b[", "\x1b]", "\x1b[1;", "\x1b(", "\x1b[0", "\x1b] "):
+        assert as_shown(piece * 200_000) == piece * 200_000
+    assert as_shown("a\b" * 200_000) == "a"
+    assert as_shown("\b" * 200_000) == ""
     assert as_shown("a" * 2_000_000 + "\nb\bc") == "a" * 2_000_000 + "\nc"

@@ -1,5 +1,6 @@
 """Files, pages and texts are handed in."""
 
+import gzip
 import io
 import json
 import sys
@@ -40,6 +41,13 @@ def test_text_is_kept_and_found(desk):
     assert found(desk, "pressed degrees") == ["# Veneer\n\nVeneer is pressed at ninety degrees."]
     (name,) = added(desk)
     assert name.startswith("Veneer-Veneer-is-pressed-at-ninety-")
+
+
+def test_compressed_file_is_found_by_the_text_in_it(desk):
+    (desk.folder / "veneer.md.gz").write_bytes(gzip.compress(b"Veneer is pressed at ninety degrees."))
+    assert desk("add", str(desk.folder / "veneer.md.gz"), "--json").json["documents"]["added"] == 1
+    assert found(desk, "pressed degrees") == ["Veneer is pressed at ninety degrees."]
+    assert added(desk) == ["veneer.md.gz"]
 
 
 def test_same_text_again_is_the_same_document(desk):
