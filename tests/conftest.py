@@ -21,6 +21,7 @@ from parquetry.garbage import collect_seldom
 from parquetry.llm import reply_forms
 from parquetry.llm.rate_limit import rate_limit_of
 from parquetry.process_folder import process_folder
+from tests.failure_report import FailureReport
 from tests.prefect_homes import fill_home
 from tests.processor_report import ProcessorReport
 from tests.series import ALL, VARIABLE, choose_day, part_of
@@ -52,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Before other test processes begin, which try the same.
     choose_day()
     if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailureReport(config))
         _choose_temporary_folder()
 
 
