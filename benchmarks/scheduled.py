@@ -84,8 +84,8 @@ def _run(service: subprocess.Popen[bytes], url: str) -> dict[str, float]:
         RuntimeError: it did not complete.
     """
     load = os.getloadavg()[0]
-    deployment = _api(f"{url}/deployments/name/refresh/on-demand")["id"]
-    run = _api(f"{url}/deployments/{deployment}/create_flow_run", {})["id"]
+    deployment = _until(lambda: _api(f"{url}/deployments/name/refresh/on-demand")["id"], service)
+    run = _until(lambda: _api(f"{url}/deployments/{deployment}/create_flow_run", {})["id"], service)
     process = _until(lambda: _process_of(service, run), service)
     tree, started = ProcessTree(process), time.perf_counter()
     while tree.is_running():

@@ -23,6 +23,7 @@ from parquetry.garbage import collect_seldom
 from parquetry.ids import settings_hash
 from parquetry.printing import tell
 from parquetry.settings.sections import DEFAULT_FILE, load_settings
+from parquetry.swallowed_signals import send_swallowed_again
 
 USUAL_PORT = 4200
 """Prefect's default port"""
@@ -108,7 +109,7 @@ def _port(wanted: int | None) -> int:
 
 
 def _leave_in_order(*_: object) -> None:
-    """Handle SIGTERM, before and after Prefect handles it, like Ctrl-C, so that the server is stopped."""
+    """Handle SIGTERM, before and after the deployments are served, like Ctrl-C, so that the server is stopped."""
     raise KeyboardInterrupt
 
 
@@ -118,6 +119,7 @@ def main() -> None:
     keep_little()
     collect_seldom()
     signal.signal(signal.SIGTERM, _leave_in_order)
+    send_swallowed_again(signal.SIGTERM, KeyboardInterrupt)
     run_command(serve, "python -m parquetry.deployments")
 
 

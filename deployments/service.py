@@ -26,6 +26,7 @@ RUNS_AT_A_TIME = 4
 """maximum number of flow runs of all deployments at a time; each is a separate process"""
 _LOOK_SECONDS = 5
 """seconds between checks of the server"""
+_STOPPING = signal.SIGINT, signal.SIGTERM
 _MOST_ABANDONED = 200
 """the API's maximum per request, and more than there can be"""
 
@@ -57,7 +58,14 @@ def serve(
             on_ready(ids.values())
             yield
 
-    asyncio.run(runner.serve(deployments, watched))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        asyncio.run(runner.serve(deployments, watched))
+    except asyncio.CancelledError:
+        # Stopped before the deployments were registered.
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def crash_abandoned_runs() -> int:
@@ -80,25 +88,35 @@ def crash_abandoned_runs() -> int:
 
 
 class _Runner(Runner):
-    """Runner that shuts down the same way for both signals."""
+    """Runner that shuts down the same way for both signals.
+
+    Only its event loop handles them: a handler that raised could do so between any two instructions, where the
+    exception ends half of what has to be done, or is discarded.
+    """
 
     async def serve(
         self,
         deployments: Sequence[RunnerDeployment],
         watched: Callable[[Mapping[str, UUID]], AbstractContextManager[None]],
     ) -> None:
-        ids = {each.full_name: await self.aadd_deployment(each) for each in deployments}
+        loop = asyncio.get_running_loop()
+        registering = asyncio.ensure_future(self._registered(deployments))
+        for number in _STOPPING:
+            loop.add_signal_handler(number, registering.cancel)
+        ids = await registering
         self._end: asyncio.Task[None] | None = None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._end_soon)
+        for number in _STOPPING:
+            loop.add_signal_handler(number, self._end_soon)
         with watched(ids):
             await self.start()
         if self._end:
             await self._end
 
+    async def _registered(self, deployments: Sequence[RunnerDeployment]) -> dict[str, UUID]:
+        return {each.full_name: await self.aadd_deployment(each) for each in deployments}
+
     def handle_sigterm(self, *_: Any) -> None:
-        """Handle SIGTERM for the runner; the signal may arrive between any two instructions."""
-        if self._loop:
-            self._loop.call_soon_threadsafe(self._end_soon)
+        """Leave SIGTERM to the event loop, which hears of it, too."""
 
     def _end_soon(self) -> None:
         if self._end is None:

@@ -6,14 +6,11 @@ import atexit
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from prefect import get_run_logger, runtime, tags
 from prefect.client.orchestration import get_client
@@ -40,11 +37,9 @@ from parquetry.printing import visible
 from parquetry.settings.sections import Settings, load_settings, override
 from parquetry.sources.registry import Scope
 from parquetry.storage.files.layout import layout_of
+from parquetry.swallowed_signals import send_swallowed_again
 from parquetry.tasks.engine.base import Cancelled, Engine
 from parquetry.tasks.engine.prefect import PrefectEngine
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 C = TypeVar("C", bound="FlowCaller[Any, Any]")
 
@@ -54,8 +49,6 @@ OWN_STATES = REFUSED, UNINDEXED, AWAITS_BATCH = "Refused", "Unindexed", "AwaitsB
 """names of the final states that Prefect does not have"""
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
 """environment variable set by Prefect when a worker or service started this process for a single flow run"""
-_HOOK_SECONDS = 0.1
-"""seconds for `sys.unraisablehook` to return"""
 
 
 class RequestLike(Protocol):
@@ -319,37 +312,11 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _handle_termination() -> None:
-    """Send SIGTERM again if Python swallowed it.
-
-    Prefect's handler raises. An exception raised during an object's deletion is printed and discarded, so the run
-    would continue to its end.
-    """
-    previous_hook = sys.unraisablehook
-    ignored_signals: SimpleQueue[None] = SimpleQueue()
-
-    def send_again() -> None:
-        while True:
-            ignored_signals.get()
-            # A signal sent inside the hook would be swallowed again.
-            time.sleep(_HOOK_SECONDS)
-            if is_prefect_sigterm_handler_installed():
-                os.kill(os.getpid(), signal.SIGTERM)
-
-    def on_ignored(ignored: UnraisableHookArgs) -> None:
-        if isinstance(ignored.exc_value, TerminationSignal):
-            ignored_signals.put(None)
-        else:
-            previous_hook(ignored)
-
-    threading.Thread(target=send_again, name="ignored-signals", daemon=True).start()
-    sys.unraisablehook = on_ignored
-
-
 # As soon as DuckDB is imported: a run may be stopped before it begins.
 if _OWN_PROCESS in os.environ:
     atexit.register(_hush)
-    _handle_termination()
+    # Prefect's handler raises.
+    send_swallowed_again(signal.SIGTERM, TerminationSignal, is_prefect_sigterm_handler_installed)
 
 
 def tag(scopes: Sequence[Scope]) -> None:

@@ -16,6 +16,7 @@ from parquetry.serving.jobs.watching import Watched, scopes_to_watch, watched_of
 from parquetry.settings.sections import Settings
 from parquetry.sources.local.source import is_local
 from parquetry.sources.registry import Scope
+from parquetry.swallowed_signals import send_swallowed_again
 
 if TYPE_CHECKING:
     from parquetry.serving.jobs.keeping_fresh import ProgressLine
@@ -35,6 +36,7 @@ def watch(
     watched = _watched(settings, targets or (), namespace)
     # SIGTERM from a service manager is handled like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    send_swallowed_again(signal.SIGTERM, KeyboardInterrupt)
     for each in watched:
         tell(f"Watching {each.place} ({each.scope.name}).")
     try:

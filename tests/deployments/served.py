@@ -91,13 +91,13 @@ class Api:
         body = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
         return [each["message"] for each in self.api("/logs/filter", body)]
 
-    def until(self, found: Callable[[], Any]) -> Any:
-        """Wait until a function returns a true value; return that value."""
+    def until(self, found: Callable[[], Any], seconds: float = 0.2) -> Any:
+        """Wait until a function returns a true value; return that value. It is called every so many seconds."""
         deadline = time.monotonic() + PATIENCE
         while not (result := found()):
             self._check()
             assert time.monotonic() < deadline
-            time.sleep(0.2)
+            time.sleep(seconds)
         return result
 
     @staticmethod
@@ -115,8 +115,9 @@ class Service(Api):
     def _is_running(self) -> None:
         assert self.process.poll() is None, self.output.read_text()
 
-    def wait_until_ready(self) -> None:
-        self.until(lambda: "Serving;" in self.output.read_text())
+    def wait_for(self, line: str) -> None:
+        """Wait for the first words of a line, and learn the URL."""
+        self.until(lambda: f"\n{line}" in self.output.read_text(), seconds=0.01)
         lines = self.output.read_text().splitlines()
         (self.url,) = [line.partition(": ")[2] for line in lines if line.startswith("Prefect UI: ")]
 
@@ -153,12 +154,13 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
+def serving(settings: str, folder: Path, ready: str = "Serving;", **more: str) -> Iterator[Service]:
     """Serve a settings file, in a folder with foreign packages `flows/`, `tasks/` and `storage/`.
 
     Args:
         settings: content of the file.
         folder: folder for the file, the server's home and its output.
+        ready: first words of the line that is waited for.
         more: environment variables.
     """
     file, output = folder / "parquetry.toml", folder / "output.txt"
@@ -169,7 +171,7 @@ def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
     command = [sys.executable, "-u", "-m", "parquetry.deployments", "--config", str(file), "--port", free_port()]
     with running(command, environment(folder, **more), output, other_repository(folder)) as process:
         service = Service(process, output)
-        service.wait_until_ready()
+        service.wait_for(ready)
         yield service
 
 

@@ -1,0 +1,40 @@
+"""`python -m parquetry.deployments` is stopped before it has done anything: in order, whatever it is at."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.deployments.served import serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def settings(library) -> str:
+    """One source with a schedule."""
+    source = f'[[source]]\nname = "docs"\nuri = "{library.folder}"\nschedule = "0 0 1 1 *"\n'
+    return f'[corpus]\nroot = "{library.settings.corpus.root}"\n{source}'
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_stopped_the_moment_it_serves(settings, tmp_path, how):
+    with serving(settings, tmp_path) as service:
+        assert service.stop(how)
+        output = service.output.read_text()
+        assert service.process.returncode == 0, output
+    assert "All deployments have been paused!" in output
+    assert output.endswith("\nStopped.\n")
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_stopped_while_deployments_are_registered(settings, tmp_path, how):
+    with serving(settings, tmp_path, ready="refresh/docs: ") as service:
+        assert service.stop(how)
+        output = service.output.read_text()
+        assert service.process.returncode == 130, output
+    assert "Serving;" not in output
+    assert "Traceback" not in output
+    assert "ignored" not in output
