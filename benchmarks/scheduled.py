@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
+from uuid import uuid4
 
 import psutil
 
@@ -85,7 +86,9 @@ def _run(service: subprocess.Popen[bytes], url: str) -> dict[str, float]:
     """
     load = os.getloadavg()[0]
     deployment = _until(lambda: _api(f"{url}/deployments/name/refresh/on-demand")["id"], service)
-    run = _until(lambda: _api(f"{url}/deployments/{deployment}/create_flow_run", {})["id"], service)
+    # Asked for again, it is the same run.
+    order = {"idempotency_key": str(uuid4())}
+    run = _until(lambda: _api(f"{url}/deployments/{deployment}/create_flow_run", order)["id"], service)
     process = _until(lambda: _process_of(service, run), service)
     tree, started = ProcessTree(process), time.perf_counter()
     while tree.is_running():

@@ -26,7 +26,7 @@ RUNS_AT_A_TIME = 4
 """maximum number of flow runs of all deployments at a time; each is a separate process"""
 _LOOK_SECONDS = 5
 """seconds between checks of the server"""
-_STOPPING = signal.SIGINT, signal.SIGTERM
+_STOP_SIGNALS = signal.SIGINT, signal.SIGTERM
 _MOST_ABANDONED = 200
 """the API's maximum per request, and more than there can be"""
 
@@ -101,11 +101,11 @@ class _Runner(Runner):
     ) -> None:
         loop = asyncio.get_running_loop()
         registering = asyncio.ensure_future(self._registered(deployments))
-        for number in _STOPPING:
+        for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, registering.cancel)
         ids = await registering
         self._end: asyncio.Task[None] | None = None
-        for number in _STOPPING:
+        for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, self._end_soon)
         with watched(ids):
             await self.start()

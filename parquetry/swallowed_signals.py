@@ -11,6 +11,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from parquetry.masked_output import guard_output
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -31,6 +33,8 @@ def send_swallowed_again(
         error: raised by its handler.
         is_handled: returns False where the signal would do harm, because the handler is gone.
     """
+    # Its hook would replace this one if it were called later.
+    guard_output()
     previous_hook = sys.unraisablehook
     swallowed: SimpleQueue[None] = SimpleQueue()
 

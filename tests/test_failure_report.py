@@ -51,12 +51,13 @@ def test_run_that_is_stopped_has_told_of_its_failures(tmp_path):
                 told.append(run.stdout.readline())
                 assert told[-1], told
             run.send_signal(signal.SIGTERM)
-            told.append(rest := run.stdout.read())
+            rest = run.stdout.read()
         finally:
             run.kill()
-    assert "FAILED test_some.py::test_failing (call, " in "".join(told[:-1])
-    assert "AssertionError: that is not so" in "".join(told[:-1])
-    assert "FAILED test_some.py::test_of_a_broken_fixture (setup, " in "".join(told[:-1])
+    at_once = "".join(told)
+    assert "FAILED test_some.py::test_failing (call, " in at_once
+    assert "AssertionError: that is not so" in at_once
+    assert "FAILED test_some.py::test_of_a_broken_fixture (setup, " in at_once
     # What failed is shown in full, as after a whole run.
     assert 'def test_failing(): assert 1 + 1 == 3, "that is not so"' in rest
     assert "1 failed, 1 passed, 1 error" in rest

@@ -30,6 +30,7 @@ PATIENCE = 120
 DEAF_RUN = """
 import os, signal, threading, weakref
 import parquetry.flows.orchestration.flow_run
+from parquetry.masked_output import guard_output
 from prefect.utilities.engine import capture_sigterm
 
 class Document:
@@ -37,6 +38,7 @@ class Document:
 
 document = Document()
 kept = weakref.ref(document, lambda _: signal.raise_signal(signal.SIGTERM))
+guard_output()
 with capture_sigterm():
     del document
     threading.Event().wait(60)

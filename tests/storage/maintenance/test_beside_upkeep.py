@@ -20,7 +20,7 @@ from tests.storage.maintenance.test_compaction import NEWEST_ONLY, stamp
 from tests.storage.maintenance.test_upkeep_killed import ask, runner
 
 __all__ = ["runner"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 READERS = 4
 MOMENTS = 20
 """moments that a run tries"""
