@@ -11,16 +11,22 @@ from tests.deployments.served import serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.fixture
-def settings(library) -> str:
-    """One source with a schedule."""
-    source = f'[[source]]\nname = "docs"\nuri = "{library.folder}"\nschedule = "0 0 1 1 *"\n'
-    return f'[corpus]\nroot = "{library.settings.corpus.root}"\n{source}'
+MANY = 60
+"""sources whose deployments take seconds to register, so that a signal comes in time on a busy machine, too"""
+
+
+def settings(library, sources: int) -> str:
+    """Return settings with so many sources that have a schedule."""
+    named = (
+        f'[[source]]\nname = "docs{number or ""}"\nuri = "{library.folder}/{number}"\nschedule = "0 0 1 1 *"\n'
+        for number in range(sources)
+    )
+    return f'[corpus]\nroot = "{library.settings.corpus.root}"\n{"".join(named)}'
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_stopped_the_moment_it_serves(settings, tmp_path, how):
-    with serving(settings, tmp_path) as service:
+def test_stopped_the_moment_it_serves(library, tmp_path, how):
+    with serving(settings(library, 1), tmp_path) as service:
         assert service.stop(how)
         output = service.output.read_text()
         assert service.process.returncode == 0, output
@@ -30,8 +36,8 @@ def test_stopped_the_moment_it_serves(settings, tmp_path, how):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_stopped_while_deployments_are_registered(settings, tmp_path, how):
-    with serving(settings, tmp_path, ready="refresh/docs: ") as service:
+def test_stopped_while_deployments_are_registered(library, tmp_path, how):
+    with serving(settings(library, MANY), tmp_path, ready="refresh/docs: ") as service:
         assert service.stop(how)
         output = service.output.read_text()
         assert service.process.returncode == 130, output
